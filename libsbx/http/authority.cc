@@ -53,6 +53,8 @@ void name_it(X509_NAME* name, const char* what, const std::string& text) {
                              static_cast<int>(text.size()), -1, 0);
 }
 
+bool is_address(std::string_view name) { return parse_ip(name).has_value(); }
+
 OwnedCertificate make_certificate(EVP_PKEY* key, const std::string& name) {
   OwnedCertificate made(X509_new());
   if (!made) return nullptr;
@@ -66,12 +68,11 @@ OwnedCertificate make_certificate(EVP_PKEY* key, const std::string& name) {
   X509_gmtime_adj(X509_getm_notBefore(made.get()), -kClockSkew);
   X509_gmtime_adj(X509_getm_notAfter(made.get()), kDays * 86400);
   X509_set_pubkey(made.get(), key);
-  // A common name has 64 characters at most; the name that counts is in the extension.
-  name_it(X509_get_subject_name(made.get()), "CN", name.substr(0, 64));
+  // A common name has 64 characters at most; the name that counts is in the extension. An address
+  // is none: OpenSSL would hold it against the names that the authority is constrained to.
+  name_it(X509_get_subject_name(made.get()), is_address(name) ? "O" : "CN", name.substr(0, 64));
   return made;
 }
-
-bool is_address(std::string_view name) { return parse_ip(name).has_value(); }
 
 std::string constraints(const std::vector<HostRule>& hosts) {
   std::string text;
@@ -86,7 +87,9 @@ std::string constraints(const std::vector<HostRule>& hosts) {
           (host.network.is_v6 ? "/ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff" : "/255.255.255.255");
     } else {
       has_name = true;
-      entry = "permitted;DNS:" + host.name;
+      // With a dot before it, what lies below the name alone.
+      entry =
+          (host.kind == HostRule::Kind::kName ? "permitted;DNS:" : "permitted;DNS:.") + host.name;
     }
     if (text.find(entry + ",") == std::string::npos) text += entry + ",";
   }

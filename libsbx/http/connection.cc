@@ -303,6 +303,7 @@ bool Connection::step_dialogue() {
   bool moves = false;
   for (int i = 0; i < kMostSteps && dialogue_->advance(); ++i) moves = true;
   const bool had_ended = client_.has_ended_output();
+  const bool had_unsent = !server_.out.empty();
   const auto count_full = [this] {
     return int{client_.out.size() >= Stream::kMostOut} +
            int{server_.out.size() >= Stream::kMostOut};
@@ -311,7 +312,8 @@ bool Connection::step_dialogue() {
   client_.flush();
   if (no_server_.empty()) server_.flush();
   // What has room again takes more: no event would tell of it.
-  moves = moves || client_.has_ended_output() != had_ended || count_full() < full;
+  moves = moves || client_.has_ended_output() != had_ended || count_full() < full ||
+          (had_unsent && server_.out.empty());
   if (client_.is_broken()) {
     client_.stop();  // else it would wake the loop again and again
     client_.fill_now();

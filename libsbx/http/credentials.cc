@@ -15,6 +15,10 @@
 namespace sbx::http {
 namespace {
 
+// Of what a value was before; nobody keeps one that was replaced so often.
+constexpr std::size_t kMostEarlier = 64;
+constexpr std::size_t kMostEarlierForms = 256;
+
 constexpr std::string_view kVariable = "${secret}";
 
 // Of vendors whose clients look at it; the longest that fits counts.
@@ -180,22 +184,15 @@ Credentials::Credentials(std::vector<BoundSecret> bound) : bound_(std::move(boun
 }
 
 void Credentials::renew(std::size_t index, std::string secret) {
-  if (secret == bound_[index].secret) return;
-  // What it was before may still be echoed; nobody keeps one that was replaced so often.
-  constexpr std::size_t kMostBefore = 256;
-  std::vector<Replacement> before = std::move(values_);
-  before.resize(std::min(before.size(), kMostBefore));
-  bound_[index].secret = std::move(secret);
+  BoundSecret& bound = bound_[index];
+  if (secret == bound.secret) return;
+  std::erase(bound.earlier, secret);
+  bound.earlier.insert(bound.earlier.begin(), std::exchange(bound.secret, std::move(secret)));
+  if (bound.earlier.size() > kMostEarlier) bound.earlier.pop_back();
   list_values();
-  std::erase_if(before, [&](const Replacement& old) {
-    return std::any_of(values_.begin(), values_.end(),
-                       [&](const Replacement& each) { return each.from == old.from; });
-  });
-  values_.insert(values_.end(), before.begin(), before.end());
 }
 
-void Credentials::list_values() {
-  values_.clear();
+void Credentials::list_forms(const BoundSecret& of, const std::string& secret) {
   const auto add = [&](std::string from, std::string to) {
     constexpr std::size_t kLeast = 6;
     const bool is_known = std::any_of(values_.begin(), values_.end(),
@@ -204,45 +201,50 @@ void Credentials::list_values() {
     to.resize(from.size(), '*');
     values_.push_back({std::move(from), std::move(to)});
   };
-  for (const BoundSecret& each : bound_) {
-    if (!each.secret.empty()) {
-      std::string to = each.placeholder;
-      to.resize(each.secret.size(), '*');
-      values_.push_back({each.secret, std::move(to)});
+  if (!secret.empty()) {
+    std::string to = of.placeholder;
+    to.resize(secret.size(), '*');
+    values_.push_back({secret, std::move(to)});
+  }
+  if (of.text.basic) {
+    add(base64_encode(*of.text.basic + ":" + secret),
+        base64_encode(*of.text.basic + ":" + of.placeholder));
+  }
+  for (std::size_t shift = 0; shift < 3; ++shift) {
+    const std::string from = inner_base64(secret, shift);
+    const std::string to = inner_base64(of.placeholder, shift);
+    add(from, to);
+    if (for_urls(from) != from) add(for_urls(from), for_urls(to));
+  }
+  for (const bool is_upper_case : {true, false}) {
+    for (const std::string_view kept : {"", "/"}) {  // of a path
+      const std::string escaped = percent_encoded(secret, kept, is_upper_case);
+      const std::string to = percent_encoded(of.placeholder);
+      add(escaped, to);
+      add(with_plus(escaped), with_plus(to));
     }
-    if (each.text.basic) {
-      add(base64_encode(*each.text.basic + ":" + each.secret),
-          base64_encode(*each.text.basic + ":" + each.placeholder));
-    }
-    for (std::size_t shift = 0; shift < 3; ++shift) {
-      const std::string from = inner_base64(each.secret, shift);
-      const std::string to = inner_base64(each.placeholder, shift);
-      add(from, to);
-      if (for_urls(from) != from) add(for_urls(from), for_urls(to));
-    }
-    for (const bool is_upper_case : {true, false}) {
-      for (const std::string_view kept : {"", "/"}) {  // of a path
-        const std::string escaped = percent_encoded(each.secret, kept, is_upper_case);
-        const std::string to = percent_encoded(each.placeholder);
-        add(escaped, to);
-        add(with_plus(escaped), with_plus(to));
-      }
-    }
-    std::string spaced = each.secret;
-    std::replace(spaced.begin(), spaced.end(), ' ', '+');
-    add(std::move(spaced), with_plus(percent_encoded(each.placeholder)));
-    for (std::string& spelled : spellings_of(each.secret)) {
-      if (spelled != each.secret) add(std::move(spelled), each.placeholder);
+  }
+  std::string spaced = secret;
+  std::replace(spaced.begin(), spaced.end(), ' ', '+');
+  add(std::move(spaced), with_plus(percent_encoded(of.placeholder)));
+  for (std::string& spelled : spellings_of(secret)) {
+    if (spelled != secret) add(std::move(spelled), of.placeholder);
+  }
+}
+
+void Credentials::list_values() {
+  values_.clear();
+  for (const BoundSecret& each : bound_) list_forms(each, each.secret);
+  // Each of these costs the search of every answer.
+  const std::size_t most = values_.size() + kMostEarlierForms;
+  for (std::size_t age = 0; age < kMostEarlier; ++age) {
+    for (const BoundSecret& each : bound_) {
+      if (age < each.earlier.size() && values_.size() < most) list_forms(each, each.earlier[age]);
     }
   }
   std::stable_sort(values_.begin(), values_.end(), [](const Replacement& a, const Replacement& b) {
     return a.from.size() > b.from.size();
   });
-}
-
-bool Credentials::binds(std::string_view host, int port) const {
-  return std::any_of(bound_.begin(), bound_.end(),
-                     [&](const BoundSecret& each) { return covers_host(each.host, host, port); });
 }
 
 bool Credentials::put_in_field(const BoundSecret& each, Field& field) const {

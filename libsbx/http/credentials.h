@@ -24,6 +24,8 @@ struct BoundSecret {
   HostRule host;
   std::string placeholder;
   std::string secret;
+  std::vector<std::string>
+      earlier{};  // what it was before, which may still be echoed; newest first
 };
 
 class Credentials {
@@ -43,8 +45,8 @@ class Credentials {
   // How many bytes at the end of a stream may begin a placeholder, also a percent-encoded one.
   std::size_t open_end(std::string_view text) const;
 
-  // Whether answers of this host may hold a value.
-  bool binds(std::string_view host, int port) const;
+  // Whether answers may hold a value: whichever host the value went to, another may know it.
+  bool is_searched() const { return !bound_.empty(); }
   // Values in the forms that they travel in, longest first.
   const std::vector<Replacement>& values() const { return values_; }
   // Of an answer: values in them, and fields that are named by one.
@@ -54,6 +56,7 @@ class Credentials {
   bool put_in_field(const BoundSecret& secret, Field& field) const;
   void put_in_query(const BoundSecret& secret, std::string& target) const;
   void list_values();
+  void list_forms(const BoundSecret& of, const std::string& secret);
 
   std::vector<BoundSecret> bound_;
   std::vector<Replacement> placeholders_;

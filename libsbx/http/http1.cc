@@ -35,7 +35,7 @@ Http1::Http1(Context& context, const Peer& peer, Stream& client, Stream& server,
       no_server_(std::move(no_server)),
       wake_(std::move(wake)),
       redactor_(context.credentials().values()) {
-  redacts_ = context.credentials().binds(peer.name, peer.port);
+  redacts_ = context.credentials().is_searched();
 }
 
 bool Http1::advance() {
@@ -82,13 +82,9 @@ bool Http1::read_head() {
     // As far as it can be read: for the record alone.
     const std::vector<std::string_view> words =
         split(std::string_view(client_.in).substr(0, client_.in.find_first_of("\r\n")), ' ');
-    judged_.exchange.time_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
-                                   std::chrono::system_clock::now().time_since_epoch())
-                                   .count();
-    judged_.exchange.method = escape_control_bytes(words[0].substr(0, 64));
-    judged_.exchange.host = peer_.name;
     const std::string_view target = words.size() > 1 ? words[1].substr(0, 1024) : "/";
-    judged_.exchange.path = escape_control_bytes(target.substr(0, target.find('?')));
+    judged_.exchange =
+        noted(peer_, escape_control_bytes(words[0].substr(0, 64)), escape_control_bytes(target));
     refuse(unreadable(head.error().message), false);
     return true;
   }
@@ -189,7 +185,7 @@ bool Http1::pass_body() {
 
 // The connection goes on where nothing of the request is left to come.
 void Http1::refuse(const Refusal& refusal, bool can_go_on) {
-  const bool has_answered = answering_ == Answering::kBody;
+  const bool has_answered = answering_ >= Answering::kBody;
   const bool goes_on = can_go_on && request_.keeps_alive && answering_ == Answering::kNothing;
   judged_.exchange.status = refusal.status;
   tell_refusal(context_, peer_, number_, judged_.exchange, refusal);
@@ -243,7 +239,7 @@ void Http1::close_politely() {
 
 void Http1::fail(const std::string& reason) {
   if (answering_ == Answering::kBody) {
-    // Half of it has gone on: an end without a farewell is all that is left to say.
+    // Half of it has gone on: an end without a farewell, or a reset, is all that is left to say.
     tell();
     is_over_ = true;
     return;
@@ -262,6 +258,7 @@ bool Http1::step_response() {
     close_politely();
     return true;
   }
+  if (answering_ == Answering::kDone) return finish_late_request();
   if (client_.out.size() >= Stream::kMostOut) return false;
   if (answering_ == Answering::kBody) return pass_answer();
   return read_answer();
@@ -341,6 +338,8 @@ void Http1::send_answer(Head head) {
   answer_chunks_.reset();
   if (head.body == Body::kChunked) answer_chunks_.emplace();
   redactor_ = Redactor(values);
+  // Its end alone says that it is whole.
+  if (head.body == Body::kUntilEnd) client_.reset_by_closing(true);
   client_.out += response_text(head);
   answering_ = Answering::kBody;
   const bool has_body = head.body != Body::kNone;
@@ -352,7 +351,7 @@ void Http1::send_answer(Head head) {
   if (has_body) {
     context_.tell_exchange(peer_, number_, judged_.exchange);
   } else {
-    finish_answer();
+    answering_ = Answering::kDone;
   }
 }
 
@@ -405,11 +404,24 @@ bool Http1::pass_answer() {
   }
   client_.out += answer_chunks_ ? chunk_text(piece) : piece;
   client_.out += last;
-  if (is_end) finish_answer();
+  if (is_end) answering_ = Answering::kDone;
+  if (is_end && answer_.body == Body::kUntilEnd) client_.reset_by_closing(false);
   return true;
 }
 
-void Http1::finish_answer() {
+// What the client still writes may be what it was asked for. It is told what the origin says of
+// the connection, as that comes.
+bool Http1::finish_late_request() {
+  const bool has_sent = asking_ == Asking::kSent && server_.out.empty();
+  if (has_sent || server_.is_broken()) {
+    finish_exchange();
+    return true;
+  }
+  if (server_.is_at_end()) client_.end_output();
+  return false;
+}
+
+void Http1::finish_exchange() {
   const bool goes_on =
       request_.keeps_alive && answer_.keeps_alive && asking_ == Asking::kSent && server_.in.empty();
   tell();

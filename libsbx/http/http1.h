@@ -41,7 +41,8 @@ class Http1 : public Dialogue, public std::enable_shared_from_this<Http1> {
 
  private:
   enum class Asking : std::uint8_t { kHead, kWaits, kBody, kSent };
-  enum class Answering : std::uint8_t { kNothing, kHead, kBody };
+  // kDone: the answer is whole, but not all of the request has gone on.
+  enum class Answering : std::uint8_t { kNothing, kHead, kBody, kDone };
 
   bool step_request();
   bool read_head();
@@ -56,7 +57,8 @@ class Http1 : public Dialogue, public std::enable_shared_from_this<Http1> {
   bool is_proper_upgrade(const Head& head) const;
   void send_answer(Head head);
   bool pass_answer();
-  void finish_answer();
+  bool finish_late_request();
+  void finish_exchange();
   bool step_tunnel();
   Result<std::string> search_frame(std::string_view payload, Frames::Part part);
   std::string redact_frame(std::string_view payload, Frames::Part part);

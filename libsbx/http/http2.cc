@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The callbacks of nghttp2, and what each of them moves. A stream's window is opened again when its
-// bytes have gone on; the connection's at once, so that no stream waits for another, until so much
-// waits as one side may have the gateway hold.
+// What each frame moves. A stream's window is opened again when its bytes have gone on; the
+// connection's at once, so that no stream waits for another, until so much waits as one side may
+// have the gateway hold.
 #include "http/http2.h"
 
 #include <algorithm>
@@ -13,120 +13,11 @@
 namespace sbx::http {
 namespace {
 
-constexpr std::uint32_t kStreams = 128;
-constexpr std::uint32_t kWindow = 128 << 10;
-constexpr std::int32_t kConnectionWindow = 1 << 20;
 constexpr std::size_t kMostWaiting = std::size_t{1} << 20;  // to one side, before its window
 constexpr std::size_t kMostHeads = std::size_t{1} << 20;    // of all requests that are on their way
-constexpr std::size_t kMostExchanges = 512;
-
-std::string_view text_of(const std::uint8_t* data, std::size_t size) {
-  return {reinterpret_cast<const char*>(data), size};
-}
-
-// What belongs to a connection of HTTP/1 alone.
-bool is_for_http1(const Field& field) {
-  static constexpr auto kNames =
-      std::to_array<std::string_view>({"host", "connection", "keep-alive", "proxy-connection",
-                                       "transfer-encoding", "upgrade", "http2-settings"});
-  return std::any_of(kNames.begin(), kNames.end(),
-                     [&](std::string_view name) { return is_named(field, name); });
-}
-
-using Pairs = std::vector<std::pair<std::string, std::string>>;
-
-void append(Pairs& to, const Fields& fields) {
-  for (const Field& field : fields) {
-    if (!is_for_http1(field)) to.emplace_back(lower_case(field.name), field.value);
-  }
-}
-
-std::vector<nghttp2_nv> values_of(const Pairs& pairs) {
-  std::vector<nghttp2_nv> out;
-  for (const auto& [name, value] : pairs) {
-    out.push_back({reinterpret_cast<std::uint8_t*>(const_cast<char*>(name.data())),
-                   reinterpret_cast<std::uint8_t*>(const_cast<char*>(value.data())), name.size(),
-                   value.size(), NGHTTP2_NV_FLAG_NONE});
-  }
-  return out;
-}
+constexpr auto kLinger = std::chrono::seconds(2);
 
 }  // namespace
-
-// Which side a callback is of, it knows by the session.
-struct Http2::Callbacks {
-  static Side side_of(const Http2& self, const nghttp2_session* session) {
-    return session == self.sessions_[kClient].get() ? kClient : kServer;
-  }
-  static int on_begin_headers(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
-    auto& self = *static_cast<Http2*>(user);
-    const Side side = side_of(self, session);
-    if (side == kClient && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
-      if (self.exchanges_.size() >= kMostExchanges) return NGHTTP2_ERR_CALLBACK_FAILURE;
-      auto made = std::make_unique<Exchange>(self.context_.credentials());
-      made->ids[kClient] = frame->hd.stream_id;
-      self.exchanges_[frame->hd.stream_id] = std::move(made);
-    }
-    return 0;
-  }
-  static int on_header(nghttp2_session* session, const nghttp2_frame* frame,
-                       const std::uint8_t* name, std::size_t name_size, const std::uint8_t* value,
-                       std::size_t value_size, std::uint8_t, void* user) {
-    auto& self = *static_cast<Http2*>(user);
-    const bool is_taken = self.add_field(side_of(self, session), frame->hd.stream_id,
-                                         text_of(name, name_size), text_of(value, value_size));
-    return is_taken ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-  }
-  static int on_frame(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
-    auto& self = *static_cast<Http2*>(user);
-    const Side side = side_of(self, session);
-    const bool is_end = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-    if (frame->hd.type == NGHTTP2_HEADERS) self.take_head(side, frame->hd.stream_id, is_end);
-    if (frame->hd.type == NGHTTP2_DATA && is_end) {
-      if (Exchange* const exchange = self.find(side, frame->hd.stream_id)) {
-        self.take_end(side, *exchange);
-      }
-    }
-    // Its last streams are served; the client opens new ones elsewhere.
-    if (frame->hd.type == NGHTTP2_GOAWAY && side == kServer) {
-      nghttp2_submit_goaway(self.sessions_[kClient].get(), NGHTTP2_FLAG_NONE,
-                            nghttp2_session_get_last_proc_stream_id(self.sessions_[kClient].get()),
-                            NGHTTP2_NO_ERROR, nullptr, 0);
-    }
-    return 0;
-  }
-  static int on_data(nghttp2_session* session, std::uint8_t, std::int32_t id,
-                     const std::uint8_t* data, std::size_t size, void* user) {
-    auto& self = *static_cast<Http2*>(user);
-    self.owed_[side_of(self, session)] += size;
-    self.take_data(side_of(self, session), id, text_of(data, size));
-    return 0;
-  }
-  static int on_sent(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
-    auto& self = *static_cast<Http2*>(user);
-    self.note_sent(side_of(self, session), *frame);
-    return 0;
-  }
-  static int on_not_sent(nghttp2_session* session, const nghttp2_frame* frame, int, void* user) {
-    auto& self = *static_cast<Http2*>(user);
-    const Side side = side_of(self, session);
-    if (side != kServer || frame->hd.type != NGHTTP2_HEADERS) return 0;
-    if (Exchange* const exchange = self.find(side, frame->hd.stream_id)) {
-      self.reset(kClient, *exchange, NGHTTP2_REFUSED_STREAM);
-    }
-    return 0;
-  }
-  static int on_closed(nghttp2_session* session, std::int32_t id, std::uint32_t, void* user) {
-    auto& self = *static_cast<Http2*>(user);
-    self.note_closed(side_of(self, session), id);
-    return 0;
-  }
-  static ssize_t on_read(nghttp2_session* session, std::int32_t id, std::uint8_t* to,
-                         std::size_t most, std::uint32_t* flags, nghttp2_data_source*, void* user) {
-    auto& self = *static_cast<Http2*>(user);
-    return self.give_data(side_of(self, session), id, to, most, flags);
-  }
-};
 
 Http2::Http2(Context& context, const Peer& peer, Stream& client, Stream& server,
              std::string no_server, std::function<void()> wake)
@@ -136,7 +27,7 @@ Http2::Http2(Context& context, const Peer& peer, Stream& client, Stream& server,
       server_(server),
       no_server_(std::move(no_server)),
       wake_(std::move(wake)) {
-  redacts_ = context_.credentials().binds(peer.name, peer.port);
+  redacts_ = context_.credentials().is_searched();
   if (!open()) is_over_ = true;
 }
 
@@ -144,58 +35,25 @@ void Http2::conclude() {
   for (auto& [id, exchange] : exchanges_) tell(*exchange);
 }
 
-bool Http2::open() {
-  nghttp2_session_callbacks* callbacks = nullptr;
-  nghttp2_option* options = nullptr;
-  if (nghttp2_session_callbacks_new(&callbacks) != 0 || nghttp2_option_new(&options) != 0) {
-    return false;
-  }
-  nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Callbacks::on_begin_headers);
-  nghttp2_session_callbacks_set_on_header_callback(callbacks, Callbacks::on_header);
-  nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Callbacks::on_frame);
-  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Callbacks::on_data);
-  nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, Callbacks::on_sent);
-  nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, Callbacks::on_not_sent);
-  nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Callbacks::on_closed);
-  nghttp2_option_set_no_auto_window_update(options, 1);
-  nghttp2_option_set_max_settings(options, 32);
-  nghttp2_session* made[2] = {nullptr, nullptr};
-  nghttp2_session_server_new2(&made[kClient], callbacks, this, options);
-  nghttp2_session_client_new2(&made[kServer], callbacks, this, options);
-  nghttp2_session_callbacks_del(callbacks);
-  nghttp2_option_del(options);
-  for (const Side side : {kClient, kServer}) {
-    sessions_[side].reset(made[side]);
-    if (made[side] == nullptr) return false;
-    std::vector<nghttp2_settings_entry> settings = {
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kWindow},
-        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kMostHead}};
-    settings.push_back(
-        side == kClient ? nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kStreams}
-                        : nghttp2_settings_entry{NGHTTP2_SETTINGS_ENABLE_PUSH, 0});
-    if (nghttp2_submit_settings(made[side], NGHTTP2_FLAG_NONE, settings.data(), settings.size()) !=
-        0) {
-      return false;
-    }
-    nghttp2_session_set_local_window_size(made[side], NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
-  }
-  return true;
-}
-
 bool Http2::advance() {
   if (is_over_) return false;
   bool moves = pump(kClient);
   if (no_server_.empty() && !server_is_gone_) moves = pump(kServer) || moves;
   if (is_over_) return true;
+  nghttp2_session* const server = sessions_[kServer].get();
+  // An error of the origin's ends its session, whether or not it closes the connection.
+  const bool has_ended =
+      nghttp2_session_want_read(server) == 0 && nghttp2_session_want_write(server) == 0;
   if (no_server_.empty() && !server_is_gone_ &&
-      ((server_.is_at_end() && server_.in.empty()) || server_.is_broken())) {
+      (has_ended || (server_.is_at_end() && server_.in.empty()) || server_.is_broken())) {
     end_server();
     moves = true;
   }
   nghttp2_session* const client = sessions_[kClient].get();
   const bool is_done = nghttp2_session_want_read(client) == 0 &&
                        nghttp2_session_want_write(client) == 0 && client_.out.empty();
-  if (is_done || (client_.is_at_end() && client_.in.empty() && exchanges_.empty())) {
+  if ((is_done && !has_unsent()) ||
+      (client_.is_at_end() && client_.in.empty() && exchanges_.empty())) {
     is_over_ = true;
     return true;
   }
@@ -261,6 +119,7 @@ void Http2::end_server() {
   for (auto& [id, exchange] : exchanges_) open.push_back(exchange.get());
   for (Exchange* const exchange : open) {
     exchange->is_closed[kServer] = true;
+    end_request(*exchange);
     if (exchange->is_refused || exchange->flows[kClient].is_ended) continue;
     if (exchange->has_answer) {
       reset(kClient, *exchange, NGHTTP2_INTERNAL_ERROR);
@@ -306,22 +165,30 @@ void Http2::take_head(Side side, std::int32_t id, bool is_end) {
                                         : find_field(exchange->fields, ":status") != nullptr;
   if (is_first && side == kClient) return take_request(*exchange, is_end);
   if (is_first) return take_answer(*exchange, is_end);
-  Fields trailers = std::exchange(exchange->fields, {});
-  exchange->fields_size = 0;
+  take_trailers(side, *exchange);
+  if (is_end) take_end(side, *exchange);
+}
+
+void Http2::take_trailers(Side side, Exchange& exchange) {
+  Fields trailers = std::exchange(exchange.fields, {});
+  exchange.fields_size = 0;
+  const Status readable = check_trailers(trailers);
   if (side == kClient) {
-    if (const auto refusal = judge_trailers(context_, peer_, trailers)) {
-      return refuse(*exchange, *refusal);
-    }
+    std::optional<Refusal> refusal = judge_trailers(context_, peer_, trailers);
+    if (!readable.ok()) refusal = unreadable(readable.error().message);
+    if (refusal) return refuse(exchange, *refusal);
+  } else if (!readable.ok()) {
+    return refuse(exchange, {502, "the origin's answer cannot be read", ""});
   } else {
     context_.credentials().redact(trailers);
   }
-  exchange->flows[other(side)].trailers = std::move(trailers);
-  if (is_end) take_end(side, *exchange);
+  exchange.flows[other(side)].trailers = std::move(trailers);
 }
 
 // --- requests ---
 
-void Http2::take_request(Exchange& exchange, bool is_end) {
+// The authority that they name. Of CONNECT it is the target.
+std::string Http2::take_fields(Exchange& exchange) {
   Head& head = exchange.head;
   std::string authority;
   for (Field& field : std::exchange(exchange.fields, {})) {
@@ -331,6 +198,15 @@ void Http2::take_request(Exchange& exchange, bool is_end) {
     if (!field.name.starts_with(':')) head.fields.push_back(std::move(field));
   }
   exchange.fields_size = 0;
+  if (head.target.empty()) head.target = authority;
+  return authority;
+}
+
+void Http2::take_request(Exchange& exchange, bool is_end) {
+  Head& head = exchange.head;
+  const std::string authority = take_fields(exchange);
+  // For what refuses it before it is judged.
+  exchange.judged.exchange = noted(peer_, head.method, head.target);
   // nghttp2 has seen to it that one of the two is there.
   const Field* const host = find_field(head.fields, "host");
   const bool differs =
@@ -391,23 +267,6 @@ void Http2::send_request(Exchange& exchange) {
   wake_();
 }
 
-void Http2::submit(Side side, Exchange& exchange, const Pairs& head, bool has_body) {
-  nghttp2_session* const session = sessions_[side].get();
-  const std::vector<nghttp2_nv> values = values_of(head);
-  nghttp2_data_provider provider{{.ptr = nullptr}, Callbacks::on_read};
-  exchange.flows[side].is_open = true;
-  if (side == kClient) {
-    nghttp2_submit_response(session, exchange.ids[kClient], values.data(), values.size(),
-                            has_body ? &provider : nullptr);
-    return;
-  }
-  const std::int32_t id = nghttp2_submit_request(session, nullptr, values.data(), values.size(),
-                                                 has_body ? &provider : nullptr, nullptr);
-  if (id < 0) return reset(kClient, exchange, NGHTTP2_REFUSED_STREAM);
-  exchange.ids[kServer] = id;
-  by_server_[id] = exchange.ids[kClient];
-}
-
 // --- answers ---
 
 void Http2::take_answer(Exchange& exchange, bool is_end) {
@@ -432,16 +291,11 @@ void Http2::take_answer(Exchange& exchange, bool is_end) {
   if (status < 200 && ++exchange.interim > kMostInterim) {
     return refuse(exchange, {502, "the origin sends interim answers without end", ""});
   }
-  if (status < 200) {
-    const std::vector<nghttp2_nv> interim = values_of(head);
-    nghttp2_submit_headers(sessions_[kClient].get(), NGHTTP2_FLAG_NONE, exchange.ids[kClient],
-                           nullptr, interim.data(), interim.size(), nullptr);
-    return;
-  }
+  if (status < 200) return submit_interim(exchange, head);
   exchange.has_answer = true;
   exchange.judged.exchange.status = status;
   if (is_end) {
-    tell(exchange);
+    tell_answer(exchange);
   } else {
     tell_now(exchange);
   }
@@ -453,7 +307,8 @@ void Http2::take_answer(Exchange& exchange, bool is_end) {
 
 void Http2::take_data(Side side, std::int32_t id, std::string_view data) {
   Exchange* const exchange = find(side, id);
-  if (exchange == nullptr || exchange->is_refused) {
+  if (exchange == nullptr || exchange->is_refused ||
+      (side == kClient && exchange->is_closed[kServer])) {
     nghttp2_session_consume_stream(sessions_[side].get(), id, data.size());
     return;
   }
@@ -485,7 +340,7 @@ void Http2::take_end(Side side, Exchange& exchange) {
     exchange.request_ended = true;
   } else {
     flow.data += exchange.redactor.finish();
-    tell(exchange);
+    tell_answer(exchange);
   }
   flow.is_ended = true;
   resume(other(side), exchange);
@@ -497,49 +352,45 @@ void Http2::resume(Side side, const Exchange& exchange) {
   wake_();
 }
 
-ssize_t Http2::give_data(Side side, std::int32_t id, std::uint8_t* to, std::size_t most,
-                         std::uint32_t* flags) {
-  Exchange* const exchange = find(side, id);
-  if (exchange == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-  Flow& flow = exchange->flows[side];
-  const std::size_t size = std::min(most, flow.data.size());
-  if (size == 0 && !flow.is_ended) return NGHTTP2_ERR_DEFERRED;
-  std::copy_n(flow.data.data(), size, to);
-  flow.data.erase(0, size);
-  const Side from = other(side);
-  if (size > 0 && !exchange->is_refused && exchange->ids[from] >= 0 && !exchange->is_closed[from]) {
-    nghttp2_session_consume_stream(sessions_[from].get(), exchange->ids[from], size);
-  }
-  if (flow.is_ended && flow.data.empty()) {
-    *flags |= NGHTTP2_DATA_FLAG_EOF;
-    if (!flow.trailers.empty()) {
-      Pairs pairs;
-      append(pairs, flow.trailers);
-      const std::vector<nghttp2_nv> values = values_of(pairs);
-      if (nghttp2_submit_trailer(sessions_[side].get(), id, values.data(), values.size()) == 0) {
-        *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
-      }
-    }
-  }
-  return static_cast<ssize_t>(size);
-}
-
 // --- ends ---
 
-// A request that was answered before it had come whole is not waited for.
 void Http2::note_sent(Side side, const nghttp2_frame& frame) {
   if (side != kClient || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
-  const Exchange* const exchange = find(kClient, frame.hd.stream_id);
-  if (exchange == nullptr || exchange->request_ended) return;
-  reset(kClient, *exchange, NGHTTP2_NO_ERROR);
+  Exchange* const exchange = find(kClient, frame.hd.stream_id);
+  if (exchange == nullptr) return;
+  exchange->flows[kClient].is_sent = true;
+  end_request(*exchange);
+}
+
+// A request that was answered goes on as long as the origin takes it. What then still comes is
+// passed over for a while: a client that is reset at once may not see what it was answered.
+void Http2::end_request(Exchange& exchange) {
+  const bool goes_on = !exchange.is_refused && !exchange.is_closed[kServer];
+  if (!exchange.flows[kClient].is_sent || exchange.request_ended || goes_on) return;
+  std::string& unsent = exchange.flows[kServer].data;
+  const std::size_t size =
+      std::exchange(unsent, {}).size() + std::exchange(exchange.held, {}).size();
+  const std::int32_t id = exchange.ids[kClient];
+  nghttp2_session_consume_stream(sessions_[kClient].get(), id, size);
+  exchange.limit = context_.loop().after(kLinger, [this, id] {
+    if (const Exchange* const late = find(kClient, id)) reset(kClient, *late, NGHTTP2_NO_ERROR);
+  });
+  wake_();
 }
 
 void Http2::note_closed(Side side, std::int32_t id) {
   Exchange* const exchange = find(side, id);
   if (exchange == nullptr) return;
   exchange->is_closed[side] = true;
+  if (side == kClient && exchange->head.method.empty()) note_unread(*exchange);
   const Side twin = other(side);
   const bool is_whole = exchange->flows[kClient].is_ended && exchange->flows[kClient].is_open;
+  // It has been answered, and the rest of what it says is on its way.
+  if (side == kClient && exchange->request_ended && exchange->flows[kClient].is_sent &&
+      !exchange->is_refused && exchange->ids[kServer] >= 0 && !exchange->is_closed[kServer]) {
+    return;
+  }
+  if (side == kServer) end_request(*exchange);
   if (exchange->ids[twin] >= 0 && !exchange->is_closed[twin]) {
     if (side == kServer && !exchange->has_answer && !exchange->is_refused) {
       refuse(*exchange, {502, "the origin has given no answer", ""});
@@ -552,6 +403,16 @@ void Http2::note_closed(Side side, std::int32_t id) {
   if (exchange->ids[kServer] >= 0) by_server_.erase(exchange->ids[kServer]);
   heads_size_ -= exchange->heads_size;
   exchanges_.erase(exchange->ids[kClient]);
+}
+
+// nghttp2 has found a request malformed, or it was too large.
+void Http2::note_unread(Exchange& exchange) {
+  take_fields(exchange);
+  exchange.judged.exchange = noted(peer_, escape_control_bytes(exchange.head.method),
+                                   escape_control_bytes(exchange.head.target));
+  exchange.is_refused = exchange.has_told = true;
+  tell_refusal(context_, peer_, number_of(exchange), exchange.judged.exchange,
+               unreadable("the head of the request cannot be read"));
 }
 
 void Http2::reset(Side side, const Exchange& exchange, std::uint32_t error) {
@@ -579,9 +440,14 @@ void Http2::refuse(Exchange& exchange, const Refusal& refusal) {
   wake_();
 }
 
+void Http2::tell_answer(Exchange& exchange) {
+  if (exchange.request_ended) return tell(exchange);
+  tell_now(exchange);
+}
+
 // One that was not judged was none.
 void Http2::tell(Exchange& exchange) {
-  if (exchange.judged.exchange.method.empty()) return;
+  if (exchange.judged.url.empty()) return;
   if (!std::exchange(exchange.has_told, true)) tell_now(exchange);
 }
 

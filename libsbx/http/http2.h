@@ -30,6 +30,7 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
   void conclude() override;
 
  private:
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
   enum Side : std::uint8_t { kClient, kServer };
   // What goes to one side of a stream.
   struct Flow {
@@ -37,6 +38,7 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
     Fields trailers;
     bool is_ended = false;
     bool is_open = false;  // its head was submitted
+    bool is_sent = false;  // to its end
   };
   struct Exchange {
     std::int32_t ids[2] = {-1, -1};
@@ -55,6 +57,7 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
     bool has_told = false;
     bool request_ended = false;
     Redactor redactor;
+    Loop::Timer limit;  // of what the client still says though nobody listens
     explicit Exchange(const Credentials& credentials) : redactor(credentials.values()) {}
   };
   struct FreeSession {
@@ -69,6 +72,8 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
   Exchange* find(Side side, std::int32_t id);
   bool add_field(Side side, std::int32_t id, std::string_view name, std::string_view value);
   void take_head(Side side, std::int32_t id, bool is_end);
+  void take_trailers(Side side, Exchange& exchange);
+  static std::string take_fields(Exchange& exchange);
   void take_request(Exchange& exchange, bool is_end);
   void begin(std::int32_t id);
   void send_request(Exchange& exchange);
@@ -79,13 +84,17 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
                     std::uint32_t* flags);
   void note_sent(Side side, const nghttp2_frame& frame);
   void note_closed(Side side, std::int32_t id);
+  void note_unread(Exchange& exchange);
+  void end_request(Exchange& exchange);
   void refuse(Exchange& exchange, const Refusal& refusal);
   void reset(Side side, const Exchange& exchange, std::uint32_t error);
   void resume(Side side, const Exchange& exchange);
-  void submit(Side side, Exchange& exchange,
-              const std::vector<std::pair<std::string, std::string>>& head, bool has_body);
+  static void append(Pairs& to, const Fields& fields);
+  void submit(Side side, Exchange& exchange, const Pairs& head, bool has_body);
+  void submit_interim(const Exchange& exchange, const Pairs& head);
   void tell(Exchange& exchange);
   void tell_now(Exchange& exchange);
+  void tell_answer(Exchange& exchange);
   std::size_t number_of(Exchange& exchange);
   static Side other(Side side) { return side == kClient ? kServer : kClient; }
   Stream& stream(Side side) { return side == kClient ? client_ : server_; }

@@ -171,13 +171,19 @@ Refusal not_allowed(const Judged& judged) {
               ".ask = false"};
 }
 
+HttpExchange noted(const Peer& peer, std::string_view method, std::string_view target) {
+  HttpExchange exchange;
+  exchange.time_ms = now_ms();
+  exchange.method = method;
+  exchange.host = peer.name;
+  exchange.path = target.substr(0, target.find('?'));
+  return exchange;
+}
+
 Judged judge(Context& context, const Peer& peer, Head& head) {
   Judged judged;
   HttpExchange& exchange = judged.exchange;
-  exchange.time_ms = now_ms();
-  exchange.method = head.method;
-  exchange.host = peer.name;
-  exchange.path = head.target.substr(0, head.target.find('?'));
+  exchange = noted(peer, head.method, head.target);
   const auto refuse = [&](Refusal refusal) {
     // A path may hold the placeholder, or whatever else: it is told as it came.
     judged.url = peer.url(exchange.path);
@@ -207,7 +213,7 @@ Judged judge(Context& context, const Peer& peer, Head& head) {
   if (auto name = credentials.apply(peer.name, peer.port, peer.is_tls, head.fields, head.target)) {
     return refuse(misplaced(peer, *name));
   }
-  if (credentials.binds(peer.name, peer.port)) ask_for_plain(head);
+  if (credentials.is_searched()) ask_for_plain(head);
   judged.asks = verdict.kind == Verdict::Kind::kAsk;
   return judged;
 }

@@ -68,6 +68,8 @@ class Context {
   virtual void renew_values(const Peer& peer, std::function<void()> then) = 0;
 };
 
+// What is recorded of a request before it is looked at.
+HttpExchange noted(const Peer& peer, std::string_view method, std::string_view target);
 // `head` becomes what goes upstream. A refusal is not told yet.
 Judged judge(Context& context, const Peer& peer, Head& head);
 // Of what follows the body.

@@ -63,11 +63,8 @@ sbx::Status serve(OwnedFd control) {
   if (words[0] != "S" || words.size() != 3 || message.take(fds) != 3) return {};
   const auto parent = sbx::parse_count(words[2], INT32_MAX);
   SBX_CHECK_OK(sbx::close_off(static_cast<pid_t>(parent.value_or(0))));
-  auto started = [&]() {
-    const sbx::http::StartFiles files{std::string(words[1]), OwnedFd(fds[0]), OwnedFd(fds[1]),
-                                      OwnedFd(fds[2])};
-    return sbx::http::start(files);
-  }();
+  auto started =
+      sbx::http::start({std::string(words[1]), OwnedFd(fds[0]), OwnedFd(fds[1]), OwnedFd(fds[2])});
   if (!started.ok()) {
     const sbx::Error& error = started.error();
     sbx::http::send_words(control.get(), {"E", error.where, error.message, error.hint});

@@ -126,7 +126,8 @@ bool is_named(const Field& field, std::string_view lower_name) {
 
 std::string one_name(std::string_view name) {
   std::string out = lower_case(name);
-  std::replace(out.begin(), out.end(), '_', '-');
+  const auto is_mark = [](char c) { return !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9'); };
+  std::replace_if(out.begin(), out.end(), is_mark, '-');
   return out;
 }
 
@@ -159,6 +160,14 @@ Status check_fields(const Fields& fields) {
       if (other != name) return bad("two headers read as " + one);
       if (is_one_of(kSingle, name)) return bad("the header " + name + " stands twice");
     }
+  }
+  return {};
+}
+
+Status check_trailers(const Fields& fields) {
+  SBX_CHECK_OK(check_fields(fields));
+  for (const Field& field : fields) {
+    if (is_one_of(kFraming, lower_case(field.name))) return bad("a trailer that frames");
   }
   return {};
 }
@@ -268,10 +277,7 @@ Result<std::size_t> ChunkReader::read(std::string_view bytes, std::string& out, 
         return used;
       }
       SBX_TRY(trailers_, read_fields(rest.substr(0, size.value() - 2)));
-      SBX_CHECK_OK(check_fields(trailers_));
-      for (const Field& field : trailers_) {
-        if (is_one_of(kFraming, lower_case(field.name))) return bad("a trailer that frames");
-      }
+      SBX_CHECK_OK(check_trailers(trailers_));
       used += size.value();
       state_ = State::kDone;
       continue;

@@ -24,7 +24,7 @@ using Fields = std::vector<Field>;
 // Without case. The first; null: none.
 const Field* find_field(const Fields& fields, std::string_view lower_name);
 bool is_named(const Field& field, std::string_view lower_name);
-// The name that some servers take for the same: without case, - for _.
+// The name that some servers take for the same: without case, - for whatever is no letter or digit.
 std::string one_name(std::string_view name);
 // Of all fields of that name, a list of words in lower case.
 std::vector<std::string> list_of(const Fields& fields, std::string_view lower_name);
@@ -32,6 +32,8 @@ std::vector<std::string> list_of(const Fields& fields, std::string_view lower_na
 // Whether no two of them, and none alone, could be read as what frames or addresses a message.
 // Errors: kBadValue.
 Status check_fields(const Fields& fields);
+// The same of what follows a body, of which none may be read as such a field.
+Status check_trailers(const Fields& fields);
 
 enum class Body : std::uint8_t { kNone, kLength, kChunked, kUntilEnd };
 

@@ -23,6 +23,7 @@ Realm::Realm(Service& service, std::size_t number, Started started)
       rules_(started.network.http),
       credentials_(std::move(started.secrets)),
       authority_(std::move(started.authority)),
+      state_(std::move(started.state)),
       renewals_(credentials_.bound().size()) {
   for (Renewal& renewal : renewals_) renewal.read_at = Clock::now();
 }
@@ -83,7 +84,11 @@ void Realm::read_renewal(std::size_t index) {
     return;
   }
   Result<std::string> secret = check_secret(std::move(renewal.text), "the command", "");
-  if (secret.ok()) credentials_.renew(index, std::move(secret).value());
+  if (secret.ok()) {
+    credentials_.renew(index, std::move(secret).value());
+    // Where that fails, the next process has the value that was before.
+    static_cast<void>(write_state(state_, *authority_, credentials_.bound()));
+  }
   end_renewal(index);
 }
 

@@ -55,6 +55,7 @@ class Realm : public Context {
   Rules rules_;
   Credentials credentials_;
   std::unique_ptr<Authority> authority_;
+  OwnedFd state_;
   std::vector<Renewal> renewals_;
 };
 

@@ -5,8 +5,17 @@
 #include <string.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace sbx::http {
+namespace {
+
+std::size_t find(std::string_view text, std::string_view word, std::size_t from) {
+  const void* const at = memmem(text.data() + from, text.size() - from, word.data(), word.size());
+  return at == nullptr ? std::string::npos : static_cast<const char*>(at) - text.data();
+}
+
+}  // namespace
 
 std::size_t open_suffix(const std::vector<Replacement>& words, std::string_view text) {
   std::size_t longest = 0;
@@ -19,20 +28,30 @@ std::size_t open_suffix(const std::vector<Replacement>& words, std::string_view 
   return longest;
 }
 
+// Words are looked for in what came, not in what stands for others of them, each of them wherever
+// it begins: the cuts make no difference. The longest counts.
 std::string Redactor::feed(std::string_view bytes) {
   held_ += bytes;
-  for (const Replacement& word : *words_) {
-    char* at = held_.data();
-    char* const end = at + held_.size();
-    while ((at = static_cast<char*>(memmem(at, static_cast<std::size_t>(end - at), word.from.data(),
-                                           word.from.size()))) != nullptr) {
-      at = std::copy(word.to.begin(), word.to.end(), at);
+  shown_ += bytes;
+  for (auto word = words_->rbegin(); word != words_->rend(); ++word) {
+    const std::string_view from = word->from;
+    std::size_t done = 0;
+    for (std::size_t at = 0; (at = find(held_, from, at)) != std::string::npos; ++at) {
+      const std::size_t known = std::max(done, at) - at;
+      shown_.replace(at + known, from.size() - known, word->to, known);
+      done = at + from.size();
     }
   }
-  const std::size_t open = open_suffix(*words_, held_);
-  std::string out = held_.substr(0, held_.size() - open);
-  held_.erase(0, out.size());
+  const std::size_t passed = held_.size() - open_suffix(*words_, held_);
+  held_.erase(0, passed);
+  std::string out = shown_.substr(0, passed);
+  shown_.erase(0, passed);
   return out;
+}
+
+std::string Redactor::finish() {
+  held_.clear();
+  return std::exchange(shown_, {});
 }
 
 std::string redacted(const std::vector<Replacement>& words, std::string_view text) {

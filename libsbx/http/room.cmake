@@ -18,6 +18,7 @@ sbx_room(http
     http/frames.cc
     http/http1.cc
     http/http2.cc
+    http/http2_session.cc
     http/judge.cc
     http/message.cc
     http/realm.cc

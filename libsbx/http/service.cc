@@ -77,7 +77,7 @@ bool Service::take_message() {
   Words words;
   for (const std::string_view word : split(text, '\0')) words.emplace_back(word);
   if (words[0] == "P") say({"O", "0"});
-  if (words[0] == "N") add_policy(owned[0], owned[1]);
+  if (words[0] == "N") add_policy(owned[0], std::move(owned[1]));
   if (words[0] == "C" && words.size() == 5) {
     add(words, std::move(owned[0]), std::move(owned[1]));
   }
@@ -100,8 +100,8 @@ bool Service::take_message() {
 }
 
 // One that cannot be had is the end: the supervisor counts on it.
-void Service::add_policy(const OwnedFd& rules, const OwnedFd& state) {
-  Result<Started> started = resume(rules, state, realms_.front()->authority().store());
+void Service::add_policy(const OwnedFd& rules, OwnedFd state) {
+  Result<Started> started = resume(rules, std::move(state), realms_.front()->authority().store());
   if (!started.ok()) _exit(1);
   add_policy(std::move(started).value());
 }

@@ -62,7 +62,7 @@ class Service {
 
   void on_control();
   bool take_message();
-  void add_policy(const OwnedFd& rules, const OwnedFd& state);
+  void add_policy(const OwnedFd& rules, OwnedFd state);
   void add(const Words& words, OwnedFd client, OwnedFd server);
   void answer(std::uint64_t question, bool is_allowed);
   void flush();

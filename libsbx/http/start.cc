@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state is words with their lengths before them: the authority, then a secret and its
-// placeholder for each credential.
+// The state is words with their lengths before them: the authority, then for each credential its
+// secret, its placeholder, and earlier values behind their number. What follows is of a longer one.
 #include "http/start.h"
 
 #include <openssl/rand.h>
@@ -81,35 +81,45 @@ void append_word(std::string& to, const std::string& word) {
   to += std::to_string(word.size()) + "\n" + word;
 }
 
-// Empty where there is none.
-std::vector<std::string> words_of(std::string_view state) {
-  std::vector<std::string> words;
-  while (!state.empty()) {
-    const std::size_t end = state.find('\n');
-    const auto size = parse_count(state.substr(0, end), INT32_MAX);
-    if (end == std::string_view::npos || !size) return {};
-    state.remove_prefix(end + 1);
-    if (static_cast<std::size_t>(*size) > state.size()) return {};
-    words.emplace_back(state.substr(0, static_cast<std::size_t>(*size)));
-    state.remove_prefix(static_cast<std::size_t>(*size));
+// What is left of the state, word by word.
+class StateReader {
+ public:
+  explicit StateReader(std::string_view state) : rest_(state) {}
+  // Errors: kSetupFailed where there is none.
+  Result<std::string> word() {
+    const std::size_t end = rest_.find('\n');
+    const auto size = parse_count(rest_.substr(0, end), INT32_MAX);
+    rest_.remove_prefix(std::min(end, rest_.size() - 1) + 1);
+    if (!size || static_cast<std::size_t>(*size) > rest_.size()) {
+      return Error{ErrorCode::kSetupFailed, "the state is of another policy", "", ""};
+    }
+    std::string word(rest_.substr(0, static_cast<std::size_t>(*size)));
+    rest_.remove_prefix(word.size());
+    return word;
   }
-  return words;
-}
 
-Status bind_secrets(Started& to, const EnvironmentBlock& environment,
-                    const std::vector<std::string>& state) {
+ private:
+  std::string_view rest_;
+};
+
+Status bind_secrets(Started& to, const EnvironmentBlock& environment, StateReader* state) {
   for (std::size_t i = 0; i < to.network.credentials.size(); ++i) {
     const Credential& text = to.network.credentials[i];
     const std::string where = "/network/credentials/" + std::to_string(i) + "/from";
     auto host = parse_host_rule(text.host);
     if (!host) return Error{ErrorCode::kBadValue, "not a host: " + text.host, where, ""};
     BoundSecret bound{text, std::move(*host), "", ""};
-    if (state.empty()) {
+    if (state == nullptr) {
       SBX_TRY(bound.secret, read_secret(text.from, environment, where));
       bound.placeholder = make_placeholder(bound.secret, random_bytes);
     } else {
-      bound.secret = state[1 + 2 * i];
-      bound.placeholder = state[2 + 2 * i];
+      SBX_TRY(bound.secret, state->word());
+      SBX_TRY(bound.placeholder, state->word());
+      SBX_TRY(const std::string count, state->word());
+      bound.earlier.resize(static_cast<std::size_t>(parse_count(count, INT32_MAX).value_or(0)));
+      for (std::string& each : bound.earlier) {
+        SBX_TRY(each, state->word());
+      }
     }
     to.secrets.push_back(std::move(bound));
   }
@@ -145,7 +155,7 @@ std::vector<HostRule> hosts_of(const NetworkProfile& network) {
 
 }  // namespace
 
-Result<Started> start(const StartFiles& files) {
+Result<Started> start(StartFiles files) {
   Started out;
   SBX_TRY(const std::string rules, whole(files.rules));
   SBX_TRY(out.network, read_rules(rules));
@@ -155,17 +165,12 @@ Result<Started> start(const StartFiles& files) {
   const OwnedStore store = read_store(authorities);
   SBX_TRY(const std::string state, whole(files.state));
   if (state.empty()) {
-    SBX_CHECK_OK(bind_secrets(out, environment, {}));
+    SBX_CHECK_OK(bind_secrets(out, environment, nullptr));
     SBX_TRY(out.authority, Authority::make(hosts_of(out.network), store.get()));
-    std::string made;
-    append_word(made, out.authority->state());
-    for (const BoundSecret& each : out.secrets) {
-      append_word(made, each.secret);
-      append_word(made, each.placeholder);
-    }
-    SBX_CHECK_OK(write_whole(files.state.get(), made));
+    SBX_CHECK_OK(write_state(files.state, *out.authority, out.secrets));
+    out.state = std::move(files.state);
   } else {
-    SBX_TRY(out, resume(files.rules, files.state, store.get()));
+    SBX_TRY(out, resume(files.rules, std::move(files.state), store.get()));
   }
   out.dropped = variables_with(out.secrets, environment);
   const EnvironmentBlock set =
@@ -180,18 +185,31 @@ Result<Started> start(const StartFiles& files) {
   return out;
 }
 
-Result<Started> resume(const OwnedFd& rules, const OwnedFd& state, X509_STORE* store) {
+Result<Started> resume(const OwnedFd& rules, OwnedFd state, X509_STORE* store) {
   Started out;
   SBX_TRY(const std::string document, whole(rules));
   SBX_TRY(out.network, read_rules(document));
   SBX_TRY(const std::string text, whole(state));
-  const std::vector<std::string> words = words_of(text);
-  if (words.size() != 1 + 2 * out.network.credentials.size()) {
-    return Error{ErrorCode::kSetupFailed, "the state is of another policy", "", ""};
-  }
-  SBX_CHECK_OK(bind_secrets(out, {}, words));
-  SBX_TRY(out.authority, Authority::from_state(words[0], store));
+  StateReader words(text);
+  SBX_TRY(const std::string authority, words.word());
+  SBX_CHECK_OK(bind_secrets(out, {}, &words));
+  SBX_TRY(out.authority, Authority::from_state(authority, store));
+  out.state = std::move(state);
   return out;
+}
+
+Status write_state(const OwnedFd& state, const Authority& authority,
+                   const std::vector<BoundSecret>& secrets) {
+  std::string text;
+  append_word(text, authority.state());
+  for (const BoundSecret& each : secrets) {
+    append_word(text, each.secret);
+    append_word(text, each.placeholder);
+    append_word(text, std::to_string(each.earlier.size()));
+    for (const std::string& earlier : each.earlier) append_word(text, earlier);
+  }
+  lseek(state.get(), 0, SEEK_SET);
+  return write_whole(state.get(), text);
 }
 
 }  // namespace sbx::http

@@ -23,6 +23,7 @@ struct Started {
   std::unique_ptr<Authority> authority;
   OwnedFd bundle;  // for the inside, a file in memory: PEM, and behind it Java's store
   std::size_t bundle_size = 0;
+  OwnedFd state;
 };
 
 struct StartFiles {
@@ -33,10 +34,14 @@ struct StartFiles {
 };
 
 // Before the jail. Errors: kBadValue with the pointer of a credential's source; kSetupFailed.
-Result<Started> start(const StartFiles& files);
+Result<Started> start(StartFiles files);
 
 // In the jail: a policy that another process has started, by the state that it left; without a
 // bundle. Errors: kSetupFailed.
-Result<Started> resume(const OwnedFd& rules, const OwnedFd& state, X509_STORE* store);
+Result<Started> resume(const OwnedFd& rules, OwnedFd state, X509_STORE* store);
+
+// Into the state: what the next process is to go on with, when values are others.
+Status write_state(const OwnedFd& state, const Authority& authority,
+                   const std::vector<BoundSecret>& secrets);
 
 }  // namespace sbx::http

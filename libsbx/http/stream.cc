@@ -120,6 +120,11 @@ bool Stream::flush() {
   return !is_broken_;
 }
 
+void Stream::reset_by_closing(bool is_on) {
+  const linger at_once{.l_onoff = is_on ? 1 : 0, .l_linger = 0};
+  setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 void Stream::update(bool wants_input) {
   if (!watch_.is_on()) return;
   std::uint32_t events = 0;

@@ -59,6 +59,8 @@ class Stream {
   // Once all of `out` is written, the other side sees the end of this one.
   void end_output() { ends_ = true; }
   bool has_ended_output() const { return has_ended_; }
+  // Whether the other side sees a reset when this one is closed, be it by this process's death.
+  void reset_by_closing(bool is_on);
   void stop() { watch_.stop(); }
   std::uint64_t bytes_read() const { return bytes_read_; }
   std::uint64_t bytes_written() const { return bytes_written_; }

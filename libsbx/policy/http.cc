@@ -62,11 +62,14 @@ Status check_host(const std::string& text, const std::string& where,
   return bad(where, "network.allow does not cover " + text, "network.allow += [\"" + text + "\"]");
 }
 
-bool is_forbidden_header(std::string_view name) {
+// Of what sbx-http takes for one of these, too.
+bool is_forbidden_header(std::string_view text) {
+  std::string name = lower_case(text);
+  std::replace(name.begin(), name.end(), '_', '-');
   for (const std::string_view each :
        {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade",
         "keep-alive", "proxy-connection", "expect", "content-encoding", "http2-settings"}) {
-    if (lower_case(name) == each) return true;
+    if (name == each) return true;
   }
   return false;
 }

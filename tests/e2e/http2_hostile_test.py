@@ -153,6 +153,45 @@ print(statuses(spoken(frame(1, 4, 1, block(*POST)), frame(0, 0, 1, b"body"), fra
         self.assertEqual(answer["stdout"].split(), ["refused", "refused"], answer)
         self.assertEqual([one[2] for one in requests_of(answer)], [400, 400], answer)
 
+    def test_no_trailer_reads_as_what_frames_a_request(self):
+        answer = self.spoken("""
+for trailers in (((b"x-a", b"1"), (b"x_a", b"2")), ((b"content_length", b"5"),), ((b"transfer_encoding", b"x"),),
+                 ((b"trailer", b"x-a"),), ((b"content-length", b"4"),)):
+    print(statuses(spoken(frame(1, 4, 1, block(*POST)), frame(0, 0, 1, b"body"), frame(1, 5, 1, block(*trailers)))))
+print(statuses(spoken(frame(1, 4, 1, block(*POST)), frame(0, 0, 1, b"body"), frame(1, 5, 1, block((b"x-a", b"1"))))))
+""")
+        self.assertEqual(answer["stdout"].split(), ["refused"] * 5 + ["200"], answer)
+        self.assertEqual([one[2] for one in requests_of(answer)], [400] * 5 + [200], answer)
+
+    def test_what_cannot_be_read_is_recorded_with_what_could_be(self):
+        answer = self.spoken("""
+for fields in ((*GET, (b"X", b"a")), (*GET[:3], (b":path", b"/large?q"), *[(b"x", b"y" * 4000)] * 20),
+               ((b":method", b"CONNECT"), (b":authority", b"own.test:8445"))):
+    statuses(spoken(frame(1, 1 if len(fields) > 20 else 5, 1, block(*fields)[:16000]),
+                    *[frame(9, 4 if size + 16000 >= len(block(*fields)) else 0, 1, block(*fields)[size:size + 16000])
+                      for size in range(16000, len(block(*fields)), 16000)]))
+""")
+        self.assertEqual(requests_of(answer), [("GET", "/x", 400), ("GET", "/large", 400),
+                                               ("CONNECT", "own.test:8445", 403)], answer)
+        self.assertEqual(set(self.denials(answer, "http")),
+                         {f"GET {self.URL}/x", f"GET {self.URL}/large", f"CONNECT {self.URL}/own.test:8445"})
+
+    def test_what_is_refused_while_a_value_is_renewed_is_named(self):
+        place = os.path.join(self.base, "aside")
+        os.mkdir(place)
+        script = self.write("aside/give", f"cd {place}; [ ! -e once ] || sleep 2; touch once; echo secret-value-1\n")
+        bound = {"name": "TOKEN", "host": self.HOST, "header": "Authorization",
+                 "from": {"command": ["/bin/sh", script], "ttl_s": 1}}
+        code = PRELUDE + "".join(f"    {line}\n" for line in (self.FRAMES + """
+import time
+time.sleep(1.1)
+print(statuses(spoken(frame(1, 4, 1, block(*POST)), frame(0, 1, 1, TOKEN.encode()))))
+""").splitlines())
+        answer = self.py(code, *self.ruled(credentials=(bound,)), "--timeout", "60s")
+        self.assertEqual(answer["stdout"], "refused\n", answer)
+        self.assertEqual(requests_of(answer), [("POST", "/x", 403)], answer)
+        self.assertEqual(set(self.denials(answer, "http")), {f"POST {self.URL}/x"})
+
     FLOODS = """
 reset = struct.pack(">I", 8)
 bomb = block(*GET) + b"\\x40" + text(b"x") + text(b"y" * 4000) + b"\\xbe" * 16000

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server of HTTP/2 alone: node http2_origin.mjs CERT KEY ADDRESS PORT. It answers with what it
 // was asked, as JSON, and trailers; /big with 8 MiB, /part with 200 KiB; /early with an interim
-// answer before, /hints with a thousand.
-import {readFileSync} from 'node:fs';
+// answer before, /hints with a thousand; /at-once before it has read the body, whose size it then
+// writes down; /give-up likewise, but it resets the request.
+import {readFileSync, writeFileSync} from 'node:fs';
 import {createSecureServer} from 'node:http2';
 
 const [cert, key, address, port] = process.argv.slice(2);
@@ -10,10 +11,17 @@ const server = createSecureServer({maxSessionMemory: 100, cert: readFileSync(cer
 server.on('stream', (stream, headers) => {
   let body = 0;
   stream.on('error', () => {});
+  const isEarly = headers[':path'] === '/at-once';
+  if (isEarly || headers[':path'] === '/give-up') {
+    stream.respond({':status': 200});
+    stream.end('early');
+    if (!isEarly) return stream.on('finish', () => stream.close());
+  }
   stream.on('data', (data) => {
     body += data.length;
   });
   stream.on('end', () => {
+    if (isEarly) return writeFileSync('uploaded', `${body}`);
     const size = {'/big': 8 << 20, '/part': 200 << 10}[headers[':path']];
     if (size) {
       stream.respond({':status': 200});

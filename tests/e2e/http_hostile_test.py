@@ -146,6 +146,7 @@ with socket.create_connection(("allowed.test", 8081), timeout=20) as half:
     print(rest(half).split(b" ")[1].decode())
 with connected() as early:
     early.sendall(request("/early", "Content-Length: 100000000", method="POST", body=b"x" * 1000))
+    early.settimeout(2)  # the origin still waits for the rest
     print(rest(early).split(b" ")[1].decode())
 """, *self.rules(({"host": HOST}, {"host": PLAIN}), allow=(HOST, PLAIN)))
         self.assertEqual(answer["stdout"].split(), ["200", "200", "200", "413"], answer)
@@ -273,6 +274,32 @@ open("placeholder", "w").write(TOKEN)
             self.assertIn(placeholder, self.got(name), name)
         self.assertEqual({seen["headers"]["accept-encoding"] for seen in self.seen()}, {"identity"})
         self.assertNotIn(SECRET, json.dumps(answer))
+
+    def test_no_other_host_with_rules_shows_a_value(self):
+        """The same server by another port, another name: it may know what it was sent elsewhere."""
+        others = (("allowed.test", 8081), ("other.test", 8443))
+        packed = gzip.compress(self.VALUE)
+        self.canned("packed", self.HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed) + packed)
+        for name in ("plain", "until-end", "bytewise", "trailer"):
+            self.canned(name, self.FORMS[name])
+        hosts = [f"{name}:{port}" for name, port in others]
+        answer = self.inside(f"""
+for name, port in {others!r}:
+    for form in ("plain", "until-end", "bytewise", "trailer", "packed"):
+        s = connected(port=port, name=name) if port == 8443 else socket.create_connection((name, port), timeout=20)
+        s.sendall(request("/canned/" + form, "Accept-Encoding: gzip", host=f"{{name}}:{{port}}"))
+        open(f"{{form}}-{{name}}", "wb").write(rest(s))
+        s.close()
+open("placeholder", "w").write(TOKEN)
+""", *self.rules([{"host": host} for host in hosts], (BEARER,), allow=(HOST, *hosts)))
+        for name, _ in others:
+            for form in ("plain", "until-end", "bytewise", "trailer"):
+                got = self.got(f"{form}-{name}").replace(b"\r\n1\r\n", b"")
+                self.assertTrue(got.startswith(b"HTTP/1.1 200 "), (form, answer))
+                self.assertNotIn(self.VALUE[20:], got, form)
+            self.assertIn(self.got("placeholder"), self.got(f"plain-{name}"))
+            self.assertRegex(self.got(f"packed-{name}"), b"^HTTP/1.1 502 ")
+        self.assertEqual({seen["headers"]["accept-encoding"] for seen in self.seen()}, {"identity"})
 
     def test_websockets_are_searched_message_by_message(self):
         answer = self.inside("""

@@ -85,6 +85,12 @@ for header in %r:
         self.assertEqual(codes, ["200"] * 12, answer)
 
 
+    def test_no_credential_stands_in_a_header_that_frames(self):
+        for name in ("Content_Length", "transfer_encoding", "Content-Length"):
+            answer = self.sh("true", *self.rules(credentials=({**BEARER, "header": name},)))
+            self.assertEqual((answer["status"], answer["error"]["where"]), ("error", "/network/credentials/0/header"))
+
+
 class Values(Hostile):
     VALUE = "pa&ss<wor>d+12='x"
 

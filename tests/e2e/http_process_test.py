@@ -137,6 +137,29 @@ class Process(Http):
         self.assertEqual(self.waited()["status"], "exited")
 
 
+    def test_the_one_that_takes_its_place_knows_the_values_that_were_renewed(self):
+        aside = os.path.join(self.base, "aside")
+        os.mkdir(aside)
+        script = self.write("aside/give", f"cd {aside}; echo >> count; n=$(wc -l < count)\n"
+                            "printf 'secret-value-number-%d-' $n; [ $n != 1 ] || printf long; echo\n")
+        bound = {**BEARER, "value": "${secret}", "from": {"command": ["/bin/sh", script], "ttl_s": 3}}
+        command = (f"ask() {{ curl -sS -m 30 -H \"Authorization: $TOKEN\" {URL}/$1 >> out; }}; ask 1; sleep 3.1; ask 2;"
+                   " touch ready; while [ ! -e go ]; do sleep 0.1; done; ask 3; ask canned/old")
+        old = "secret-value-number-1-long"
+        with open(os.path.join(self.place, "old"), "w") as file:
+            file.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(old)}\r\n\r\n{old}")
+        (first,) = self.started(command, *self.rules(credentials=(bound,)), "--timeout", "100s")
+        self.assertTrue(harness.until(lambda: os.path.exists(os.path.join(self.work, "ready"))))
+        os.kill(first, signal.SIGKILL)
+        self.assertTrue(harness.until(lambda: self.helpers() not in ([], [first])))
+        open(os.path.join(self.work, "go"), "w").close()
+        self.assertEqual(self.waited()["exit_code"], 0)
+        sent = [seen["headers"]["authorization"] for seen in self.seen()]
+        self.assertEqual(sent[:3], [old, "secret-value-number-2-", "secret-value-number-2-"])
+        with open(os.path.join(self.work, "out")) as file:
+            self.assertNotIn("secret-value", file.read())
+
+
 class Variables(Http):
     ENV = {"TOKEN": SECRET}
 

@@ -167,6 +167,41 @@ public class Get {
         self.assertIn("/www/crates/thing-1.0.0.crate", [each["target"] for each in seen])
         self.assertEqual(seen[-1]["headers"]["authorization"], SECRET)
 
+    # Of an address: its certificate is made for that alone.
+    ADDRESSED = """if True:
+        import http.server, ssl, sys
+        class One(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"addressed\\n")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain("address.pem", "address.key")
+        server = http.server.ThreadingHTTPServer(("10.77.0.2", 8449), One)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        server.serve_forever()
+    """
+
+    def test_each_believes_a_literal_address(self):
+        order, host = self.world.order, "10.77.0.2:8449"
+        order(argv=["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-keyout", "address.key", "-out", "address.pem", "-days", "2", "-subj", "/CN=x", "-addext",
+                    "subjectAltName=IP:10.77.0.2"], cwd=self.place)
+        order(argv=["/usr/bin/python3", "-c", self.ADDRESSED], cwd=self.place, background="addressed")
+        order(argv=["bash", "-c", "until exec 3<>/dev/tcp/10.77.0.2/8449; do sleep 0.05; done"], cwd=self.place)
+        self.ENV = {"SSL_CERT_FILE": os.path.join(self.place, "address.pem")}
+        commands = {"curl": f"curl -sS https://{host}/", "wget": f"wget -qO- https://{host}/",
+                    "python3": f"/usr/bin/python3 -c 'import urllib.request as u; print(u.urlopen(\"https://{host}/\").read())'",
+                    "node": f"node -e 'fetch(\"https://{host}/\").then((a) => a.text()).then(console.log)'"}
+        for rules in ([{"host": host}], [{"host": host}, {"host": HOST}]):
+            for program, command in commands.items():
+                if shutil.which(program) is None:
+                    print(f"{program} is not installed")
+                    continue
+                with self.subTest(program):
+                    answer = self.sh(command, *self.rules(rules, allow=(host, HOST)))
+                    self.assertIn("addressed", answer["stdout"], answer)
+
     @needs("gh")
     def test_gh_asks_githubs_api(self):
         host = "api.github.com:443"

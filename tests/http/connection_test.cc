@@ -115,6 +115,40 @@ std::string answered(World& world, const Party& prepare, const Party& origin) {
   return answer;
 }
 
+// Whether a program that trusts the authority of `hosts` believes its certificate for `name`.
+bool is_believed(const std::vector<const char*>& hosts, const char* name) {
+  std::vector<HostRule> rules;
+  rules.reserve(hosts.size());
+  for (const char* const host : hosts) rules.push_back(*parse_host_rule(host));
+  const auto authority = std::move(Authority::make(rules, read_store("").get())).value();
+  const OwnedStore store = read_store(authority->certificate());
+  const OwnedSsl ssl = authority->accept(name);
+  X509_STORE_CTX* const check = X509_STORE_CTX_new();
+  X509_STORE_CTX_init(check, store.get(), SSL_get_certificate(ssl.get()), nullptr);
+  X509_VERIFY_PARAM* const param = X509_STORE_CTX_get0_param(check);
+  if (X509_VERIFY_PARAM_set1_ip_asc(param, name) != 1) X509_VERIFY_PARAM_set1_host(param, name, 0);
+  const bool is_good = X509_verify_cert(check) == 1;
+  X509_STORE_CTX_free(check);
+  return is_good;
+}
+
+TEST(Authority, IsBelievedForTheRuledHostsAndNoOthers) {
+  for (const char* const address : {"10.77.0.1", "fd77::1"}) {
+    const std::string rule = address[0] == '1' ? address : "[" + std::string(address) + "]";
+    EXPECT_TRUE(is_believed({rule.c_str()}, address));
+    EXPECT_TRUE(is_believed({rule.c_str(), "own.test"}, address));
+    EXPECT_TRUE(is_believed({rule.c_str(), "own.test"}, "own.test"));
+    EXPECT_FALSE(is_believed({rule.c_str()}, "own.test"));
+    EXPECT_FALSE(is_believed({"own.test"}, address));
+  }
+  EXPECT_FALSE(is_believed({"10.77.0.1"}, "10.77.0.2"));
+  EXPECT_TRUE(is_believed({"*.w.test"}, "a.w.test"));
+  EXPECT_TRUE(is_believed({"*.w.test"}, "a.b.w.test"));
+  for (const char* const other : {"w.test", "aw.test", "own.test"}) {
+    EXPECT_FALSE(is_believed({"*.w.test"}, other)) << other;
+  }
+}
+
 constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 void serve(SSL* ssl) {

@@ -206,6 +206,54 @@ TEST(Spaces, AreKnownAsFormsSpellThem) {
   }
 }
 
+// Byte by byte, as whole, in every other cut.
+std::string cut(const std::vector<Replacement>& words, std::string_view text, std::size_t size) {
+  Redactor redactor(words);
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); at += size) {
+    out += redactor.feed(text.substr(at, size));
+  }
+  return out += redactor.finish();
+}
+
+// A shorter one that has come whole may be a part of a longer one that has not.
+TEST(Values, OfWhichOneBeginsAnotherAreToldApartWhereverTheyAreCut) {
+  Credential text;
+  text.name = "T";
+  text.host = "h.test:443";
+  text.basic = "me";
+  const auto host = *parse_host_rule(text.host);
+  const Credentials both({{text, host, "pl-aceholder", "se-cretvalue"},
+                          {text, host, "pl-aceholder-longest", "se-cretvalue-andmore"},
+                          {text, host, "12se", "ue-a"}});
+  const std::string basic = base64_encode("me:se-cretvalue");
+  const std::string echo = "<se-cretvalue><se-cretvalue-andmore>" + basic + "|" +
+                           base64_encode("me:se-cretvalue-andmore") + "<se-cretvalue-";
+  const std::string whole = cut(both.values(), echo, echo.size());
+  EXPECT_TRUE(whole.starts_with("<pl-aceholder><pl-aceholder-longest>" +
+                                base64_encode("me:pl-aceholder") + "|"));
+  for (std::size_t size = 1; size < echo.size(); ++size) {
+    const std::string out = cut(both.values(), echo, size);
+    EXPECT_EQ(out, whole) << size;
+  }
+}
+
+TEST(Values, ThatWereRenewedAreStillKnown) {
+  Credential text;
+  text.name = "T";
+  text.host = "h.test:443";
+  BoundSecret bound{text, *parse_host_rule(text.host), "pl-&aceholder", "se-&cret-0000"};
+  Credentials renewed({bound, bound});  // in many spellings
+  for (int i = 1; i < 9; ++i) renewed.renew(0, "se-&cret-000" + std::to_string(i));
+  EXPECT_EQ(renewed.bound()[0].earlier.front(), "se-&cret-0007");
+  const Credentials next(renewed.bound());  // of the process after this one
+  for (const char* const echo : {"se-&cret-0000", "se-&cret-0007", "se-&cret-0008"}) {
+    EXPECT_EQ(redacted(renewed.values(), echo), "pl-&aceholder") << echo;
+    EXPECT_EQ(redacted(next.values(), echo), "pl-&aceholder") << echo;
+  }
+  EXPECT_LT(renewed.values().size(), 1024U);
+}
+
 TEST_F(Bound, AnswersHoldThePlaceholderInstead) {
   EXPECT_EQ(redacted(credentials.values(), "a re-abcdef b"), "a ph-123456 b");
   const std::string coded = redacted(credentials.values(), base64_encode("x:re-abcdef:y"));

@@ -26,13 +26,25 @@ TEST(Message, RefusesWhatCouldBeFramedInTwoWays) {
   for (const char* const lines :
        {"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n",
         "GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n",
-        "GET / HTTP/1.1\r\nContent-Length: 1,1\r\n", "GET / HTTP/1.1\r\nContent-Length: -1\r\n",
-        "GET / HTTP/1.1\r\nContent_Length: 1\r\n", "GET / HTTP/1.1\r\nTransfer_Encoding: x\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: 1,1\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: -1\r\n",
+        "GET / HTTP/1.1\r\nContent_Length: 1\r\n",
+        "GET / HTTP/1.1\r\nTransfer_Encoding: x\r\n",
+        "GET / HTTP/1.1\r\nContent.Length: 1\r\n",
+        "GET / HTTP/1.1\r\nTransfer~Encoding: x\r\n",
+        "GET / HTTP/1.1\r\nX-A: 1\r\nX.a: 2\r\n",
         "GET / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n",
-        "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n", "GET / HTTP/1.1\r\nA b: c\r\n",
-        "GET / HTTP/1.1\r\nA : c\r\n", "GET / HTTP/1.1\r\n a\r\n", "GET / HTTP/1.1\r\nA\r\n",
-        "GET / HTTP/1.1\r\nX-A: 1\r\nX_a: 2\r\n", "GET / HTTP/3\r\n", "GET /\r\n",
-        "G@T / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nA: \x01\r\n", "GET / HTTP/1.1\nA: b\r\n"}) {
+        "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n",
+        "GET / HTTP/1.1\r\nA b: c\r\n",
+        "GET / HTTP/1.1\r\nA : c\r\n",
+        "GET / HTTP/1.1\r\n a\r\n",
+        "GET / HTTP/1.1\r\nA\r\n",
+        "GET / HTTP/1.1\r\nX-A: 1\r\nX_a: 2\r\n",
+        "GET / HTTP/3\r\n",
+        "GET /\r\n",
+        "G@T / HTTP/1.1\r\n",
+        "GET / HTTP/1.1\r\nA: \x01\r\n",
+        "GET / HTTP/1.1\nA: b\r\n"}) {
     EXPECT_FALSE(request(lines).ok()) << lines;
   }
 }
@@ -70,7 +82,8 @@ TEST(Message, ReadsChunksWhereverTheyAreCut) {
 TEST(Message, RefusesChunksThatAreNone) {
   for (const char* const text :
        {"3\r\nabcd\r\n", "g\r\n", "-1\r\n", "3 \r\nabc", "\r\n", "3\nabc\n", "1234567890123456\r\n",
-        "0\r\nContent-Length: 1\r\n\r\n"}) {
+        "0\r\nContent-Length: 1\r\n\r\n", "0\r\nX-A: 1\r\nX_A: 2\r\n\r\n",
+        "0\r\nContent_Length: 1\r\n\r\n", "0\r\nTrailer: a\r\n\r\n"}) {
     ChunkReader reader;
     std::string data;
     EXPECT_FALSE(reader.read(text, data, SIZE_MAX).ok()) << text;
