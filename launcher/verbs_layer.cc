@@ -2,9 +2,9 @@
 // layer: what a kept layer holds, by sbx-layer, which takes this process's place.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
-#include "base/files.h"
 #include "base/text.h"
 #include "flags.h"
 #include "host/view.h"
@@ -16,31 +16,22 @@
 namespace sbx {
 namespace {
 
-// Without "." and "..", the directory that it lies in resolved as far as it is there.
+// Without "." and "..", by its text: sbx-layer knows how far symlinks may lead.
 Result<std::string> path_from_here(const std::string& path, const std::string& where) {
-  std::string base;
+  std::string whole = path;
   if (!path.starts_with('/')) {
-    SBX_TRY(base, current_directory(where));
+    SBX_TRY(const std::string base, current_directory(where));
+    whole = base + "/" + path;
   }
-  std::vector<std::string> parts;
-  const std::string whole = base + "/" + path;
+  std::string out;
   for (const std::string_view part : split(whole, '/')) {
-    if (part.empty() || part == ".") continue;
-    if (part != "..") {
-      parts.emplace_back(part);
-    } else if (!parts.empty()) {
-      parts.pop_back();
+    if (part == "..") {
+      out.resize(std::min(out.size(), out.rfind('/')));
+    } else if (!part.empty() && part != ".") {
+      (out += '/') += part;
     }
   }
-  for (std::size_t known = parts.empty() ? 0 : parts.size() - 1;; --known) {
-    std::string top;
-    for (std::size_t i = 0; i < known; ++i) top += "/" + parts[i];
-    const Result<std::string> real = real_path(top.empty() ? "/" : top);
-    if (!real.ok() && known > 0) continue;
-    std::string out = real.ok() && real.value() != "/" ? real.value() : "";
-    for (std::size_t i = known; i < parts.size(); ++i) out += "/" + parts[i];
-    return out.empty() ? "/" : out;
-  }
+  return out.empty() ? "/" : out;
 }
 
 Status add_paths(std::vector<std::string>& words, const char* flag,
@@ -117,7 +108,7 @@ int verb_layer(const Invocation& invocation) {
   RunOptions options;
   const Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (parsed.ok() && parsed.value().help) {
-    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+    return say(*parsed.value().help);
   }
   const Error error = parsed.ok() ? become_layer(options, invocation) : parsed.error();
   return refuse(error, invocation);

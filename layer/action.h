@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sbx-layer is asked to do, as sbx-run or its server says it: paths are absolute and resolved,
-// what must not be touched is named. And how it answers.
+// What sbx-layer is asked to do, as sbx-run or its server says it: paths are absolute, what must
+// not be touched is named. And how it answers.
 #pragma once
 
 #include <algorithm>
@@ -60,6 +60,10 @@ struct Answer {
 // The layer, noted up to date unless it is only looked at. Errors: those of KeptLayer::find(), and
 // kLayerInUse where a commit of it is unfinished.
 Result<std::shared_ptr<KeptLayer>> find_layer(const Action& action, bool only_looks);
+
+// With paths as the layer's roots are named: symlinks that lead to a root are resolved, what lies
+// below it is taken by its text, since the layer may have something else there.
+Action in_roots(Action action, const LayerState& state);
 
 // Whether one of `tops` holds a path of the layer's root, `holds` says which do, though the root
 // lies in it: as a worktree's part of a repository may, which is writable itself.

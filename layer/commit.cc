@@ -16,11 +16,9 @@
 #include "epochs.h"
 #include "host/globs.h"
 #include "journal.h"
-#include "json/writer.h"
 #include "kept/copy.h"
 #include "kept/merged.h"
 #include "pending.h"
-#include "report/json_parts.h"
 #include "touched.h"
 #include "undo.h"
 
@@ -30,6 +28,15 @@ namespace {
 bool is_any_below(const std::string& path, const std::vector<std::string>& tops) {
   return std::any_of(tops.begin(), tops.end(),
                      [&](const std::string& top) { return is_below(path, top); });
+}
+
+// The directories that it lies in, the nearest first.
+template <typename Visit>
+void each_holder(const TouchedKey& key, Visit visit) {
+  for (std::size_t at = key.second.rfind('/'); at != std::string::npos && at != 0;
+       at = key.second.rfind('/', at - 1)) {
+    visit(TouchedKey{key.first, key.second.substr(0, at)});
+  }
 }
 
 class Commit {
@@ -46,13 +53,20 @@ class Commit {
                            "layer", "remove them in a run with the layer, or discard it"},
                      {}};
     }
+    // What no run has seen is in nobody's way only if it is said so.
+    for (const TouchedKey& key : add_strangers(state_, touched_)) {
+      touched_.at(key).base.kind = BaseRecord::kUnknown;
+    }
     if (Status status = choose(); !status.ok()) return Refusal{status.error(), {}};
+    if (action_.arguments.empty()) warnings_ = root_warnings(layer_);
     refuse_special();
     if (!refused_.empty()) return refusal("may not be committed", "commit the others by name");
     plan();
     if (!conflicts_.empty()) {
       return refusal("changed since the layer first touched them",
-                     "--theirs PATH takes the layer's, --ours PATH keeps the real one");
+                     is_any_unseen_
+                         ? "--ours PATH keeps the real one; what cannot be seen can only be kept"
+                         : "--theirs PATH takes the layer's, --ours PATH keeps the real one");
     }
     order();
     if (action_.dry_run) {
@@ -102,24 +116,48 @@ class Commit {
                    "not among the PATHs to commit: " + escape_control_bytes(*outside.begin()),
                    "--ours, --theirs", "name it as a PATH too, or leave the PATHs out"};
     }
+    keep_holders();
     add_parents();
     return {};
   }
 
-  // New directories on the way to what is committed.
+  // A real file that stays keeps the directories that it lies in.
+  void keep_holders() {
+    for (const TouchedKey& key : std::set<TouchedKey>(dropped_)) {
+      struct stat info {};
+      if (!stat_beneath(roots_.at(key.first).get(), key.second, info)) continue;
+      each_holder(key, [&](const TouchedKey& holder) {
+        if (!chosen_.contains(holder)) return;
+        const char now = touched_.at(holder).now.kind;
+        if (now == BaseRecord::kDirectory) return;
+        chosen_.erase(holder);
+        dropped_.insert(holder);
+        if (now == BaseRecord::kAbsent) return;
+        warnings_.push_back("stays a directory, for what is kept in it: " +
+                            repair_utf8(where(holder)));
+      });
+    }
+  }
+
+  // New directories on the way to what is committed; to what is taken whatever has become of the
+  // real file, also those that are real directories no more.
   void add_parents() {
-    std::set<TouchedKey> more;
-    for (const TouchedKey& key : chosen_) {
-      for (std::size_t at = key.second.rfind('/'); at != std::string::npos && at != 0;
-           at = key.second.rfind('/', at - 1)) {
-        const TouchedKey parent{key.first, key.second.substr(0, at)};
+    for (const TouchedKey& key : std::set<TouchedKey>(chosen_)) {
+      const bool is_forced = is_any_below(where(key), action_.theirs) &&
+                             touched_.at(key).now.kind != BaseRecord::kAbsent;
+      each_holder(key, [&](const TouchedKey& parent) {
         const auto found = touched_.find(parent);
         if (found != touched_.end() && found->second.base.kind != BaseRecord::kDirectory) {
-          more.insert(parent);
+          chosen_.insert(parent);
         }
-      }
+        if (!is_forced) return;
+        const char real = look_at_real(roots_.at(parent.first).get(), parent.second).kind;
+        if (real == BaseRecord::kDirectory || real == BaseRecord::kUnknown) return;
+        if (found == touched_.end()) touched_.emplace(parent, shown_directory(layer_, parent));
+        chosen_.insert(parent);
+        forced_.insert(parent);
+      });
     }
-    chosen_.merge(more);
   }
 
   void refuse_special() {
@@ -148,10 +186,11 @@ class Commit {
                  any_glob_holds(state_.protect_globs, path)) {
         refused_.push_back({repair_utf8(path), "protected"});
       } else if (narrows(action_.hidden, state_.hidden) ||
-                 narrows(action_.read_only, state_.read_only) ||
                  any_glob_holds(action_.hidden_globs, path) ||
                  any_glob_holds(state_.hidden_globs, path)) {
         refused_.push_back({repair_utf8(path), "hidden"});
+      } else if (narrows(action_.read_only, state_.read_only)) {
+        refused_.push_back({repair_utf8(path), "read-only"});
       } else if (any(action_.reported)) {
         warnings_.push_back("protected where it is there: " + repair_utf8(path));
       }
@@ -167,15 +206,16 @@ class Commit {
       const Touched& touched = touched_.at(key);
       const int root = roots_.at(key.first).get();
       Step step{key.first, key.second, look_at_real(root, key.second), touched.now};
-      step.to.mode &= 0777;
+      step.to.mode = mode_to_be(state_, key, touched, root);
       step.to.stamp = 0;
       if (is_same_file(step.from, step.to)) {
         settled_.insert(key);
         continue;
       }
-      const bool is_forced = is_any_below(where(key), action_.theirs);
+      const bool is_forced = forced_.contains(key) || is_any_below(where(key), action_.theirs);
       // What cannot be seen could not be put back.
       const bool is_seen = step.from.kind != BaseRecord::kUnknown;
+      is_any_unseen_ = is_any_unseen_ || !is_seen;
       if (!is_seen || (!is_forced && !is_same_content(touched.base, step.from))) {
         conflict(key);
         continue;
@@ -183,9 +223,6 @@ class Commit {
       if (!has_parent(key, root)) {
         conflict(key);
         continue;
-      }
-      if (step.from.kind == BaseRecord::kDirectory && step.to.kind != BaseRecord::kDirectory) {
-        find_strangers(key, root, is_forced);
       }
       note_links(step, touched, root);
       steps_.push_back(std::move(step));
@@ -201,23 +238,6 @@ class Commit {
     if (chosen_.contains({key.first, parent})) return true;
     struct stat info {};
     return stat_beneath(root, parent, info) && S_ISDIR(info.st_mode);
-  }
-
-  // What somebody else has made in a directory that is to go.
-  void find_strangers(const TouchedKey& key, int root, bool is_forced) {
-    const OwnedFd fd(open_beneath(root, key.second, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    Listing listing = fd.is_open() ? Listing(fd.get(), ".") : Listing();
-    while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
-      const TouchedKey child{key.first, key.second + "/" + entry->d_name};
-      if (chosen_.contains(child)) continue;
-      if (!is_forced) {
-        conflict(child);
-        continue;
-      }
-      Step step{child.first, child.second, look_at_real(root, child.second), {}};
-      if (step.from.kind == BaseRecord::kDirectory) find_strangers(child, root, true);
-      steps_.push_back(std::move(step));
-    }
   }
 
   void note_links(Step& step, const Touched& touched, int root) {
@@ -522,6 +542,7 @@ class Commit {
   OpenedDirectories opened_;
   TouchedMap touched_;
   std::set<TouchedKey> chosen_;
+  std::set<TouchedKey> forced_;   // among them: directories on the way to what is
   std::set<TouchedKey> dropped_;  // the real file stays, the layer forgets its own
   std::set<TouchedKey> settled_;  // both say the same
   std::vector<Step> steps_;
@@ -530,56 +551,13 @@ class Commit {
   std::map<std::pair<dev_t, ino_t>, std::string> kept_;  // of several names: where it is kept
   std::map<std::pair<dev_t, ino_t>, Names> names_;
   std::map<TouchedKey, std::int64_t> numbers_;
+  bool is_any_unseen_ = false;
   std::vector<Change> conflicts_;
   std::vector<Change> refused_;
   std::vector<std::string> warnings_;
 };
 
 }  // namespace
-
-Done commit_answer(const Action& action, const LayerState& state, const std::string& what,
-                   const std::vector<Step>& steps, const std::vector<std::string>& warnings) {
-  std::map<std::string, std::pair<const Step*, const Step*>> paths;  // the first and the last
-  for (const Step& step : steps) {
-    const std::string path = state.roots.at(step.root) + "/" + step.path;
-    paths.try_emplace(path, &step, &step).first->second.second = &step;
-  }
-  std::map<std::string, std::string> kinds;
-  for (const auto& [path, ends] : paths) {
-    // A directory that was only open in between is none.
-    if (is_in_state(ends.first->from, ends.second->to)) continue;
-    kinds.emplace(path, change_kind(ends.first->from, ends.second->to));
-  }
-  Answer answer;
-  for (const std::string& warning : warnings) {
-    answer.note += "warning: " + escape_control_bytes(warning) + "\n";
-  }
-  if (!action.json) {
-    for (const auto& [path, kind] : kinds)
-      answer.text += kind + " " + escape_control_bytes(path) + "\n";
-    answer.note += (action.dry_run ? "would be " : "") + what + ": " +
-                   std::to_string(kinds.size()) + " paths\n";
-    return answer;
-  }
-  JsonWriter json(answer.text);
-  json.begin_object();
-  write_member(json, "name", action.name);
-  json.key(what);
-  json.begin_array();
-  for (const auto& [path, kind] : kinds) {
-    json.begin_object();
-    write_member(json, "path", path);
-    write_member(json, "kind", kind);
-    json.end_object();
-  }
-  json.end_array();
-  json.key("dry_run");
-  json.boolean(action.dry_run);
-  write_strings(json, "warnings", warnings);
-  json.end_object();
-  answer.text += '\n';
-  return answer;
-}
 
 Done commit_layer(const Action& action) {
   if (action.undo && !(action.arguments.empty() && action.ours.empty() && action.theirs.empty())) {
@@ -593,7 +571,8 @@ Done commit_layer(const Action& action) {
   const std::optional<Pending> pending = read_pending(layer.store(), action.name);
   if (pending) return finish_pending(action, layer, *pending, action.undo);
   if (action.undo) return undo_committed(action, layer);
-  return Commit(action, layer).run();
+  const Action reached = in_roots(action, layer.state());
+  return Commit(reached, layer).run();
 }
 
 }  // namespace sbx

@@ -258,11 +258,20 @@ class Sides {
       return 0;
     }
     std::string& out = *static_cast<std::string*>(to);
-    const std::string_view text(line->content, line->content_len);
+    std::string_view text(line->content, line->content_len);
     if (line->origin != GIT_DIFF_LINE_FILE_HDR) {
       if (std::string_view(" +-").find(line->origin) != std::string_view::npos) out += line->origin;
       out += text;
       return 0;
+    }
+    // Where no other line has the name, git looks for it in the first: without quotes it finds none
+    // that has a directory whose name ends in a space.
+    const std::string path = delta->new_file.path;
+    const std::string first = "diff --git a/" + path + " b/" + path + "\n";
+    if (path.find(" /") != path.npos && text.starts_with(first) &&
+        text.find("\n--- ") == text.npos) {
+      out += "diff --git \"a/" + path + "\" \"b/" + path + "\"\n";
+      text.remove_prefix(first.size());
     }
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -340,7 +349,10 @@ class LayerDiff {
     touched_ = collect_touched(layer, is_whole, &opened_);
     leave_out_settled();
     if (!is_whole) note_ = "warning: paths that are too long or too deep are left out\n";
-    add_strangers();
+    add_strangers(state_, touched_);
+    for (const std::string& warning : root_warnings(layer)) {
+      note_ += "warning: " + escape_control_bytes(warning) + "\n";
+    }
   }
 
   Done run() {
@@ -355,6 +367,17 @@ class LayerDiff {
                 "--root", "--json shows the changes of all roots"},
           {}};
     }
+    for (const std::string& name : action_.arguments) {
+      if (action_.json || is_below(name, root) || is_below(root, name)) continue;
+      const auto its = std::find_if(state_.roots.begin(), state_.roots.end(),
+                                    [&](const auto& one) { return is_below(name, one); });
+      if (its == state_.roots.end()) continue;
+      return Refusal{Error{ErrorCode::kBadValue,
+                           escape_control_bytes(name) + " lies in another root than " +
+                               escape_control_bytes(root) + ", which the patch is of",
+                           "PATH", "--root " + escape_control_bytes(*its) + " shows that one's"},
+                     {}};
+    }
     Result<std::string> text = patch(static_cast<std::size_t>(found - state_.roots.begin()));
     if (!text.ok()) return Refusal{text.error(), {}};
     if (action_.json) return json(text.value());
@@ -366,34 +389,13 @@ class LayerDiff {
   void leave_out_settled() {
     for (std::size_t i = 0; i < state_.roots.size(); ++i) {
       const OwnedFd real = open_root(state_, i);
+      for (auto& [key, touched] : touched_) {
+        if (key.first == i) touched.now.mode = mode_to_be(state_, key, touched, real.get());
+      }
       std::erase_if(touched_, [&](const auto& entry) {
         return entry.first.first == i &&
                is_real_already(entry.second, real.get(), entry.first.second);
       });
-    }
-  }
-
-  // What somebody else has made in a real directory that the layer has removed goes with it.
-  void add_strangers() {
-    const std::vector<OwnedFd> roots = open_roots(state_);
-    std::vector<TouchedKey> directories;
-    for (const auto& [key, touched] : touched_) {
-      if (touched.now.kind != BaseRecord::kDirectory) directories.push_back(key);
-    }
-    while (!directories.empty()) {
-      const TouchedKey key = std::move(directories.back());
-      directories.pop_back();
-      const int root = roots[key.first].get();
-      const OwnedFd fd(open_beneath(root, key.second, kDirectoryFlags));
-      Listing listing = fd.is_open() ? Listing(fd.get(), ".") : Listing();
-      while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
-        TouchedKey child{key.first, key.second + "/" + entry->d_name};
-        if (touched_.contains(child)) continue;
-        Touched touched;
-        touched.base = look_at_real(root, child.second);
-        touched_.emplace(child, std::move(touched));
-        directories.push_back(std::move(child));
-      }
     }
   }
 
@@ -588,7 +590,8 @@ class LayerDiff {
 Done diff_layer(const Action& action) {
   Result<std::shared_ptr<KeptLayer>> found = find_layer(action, true);
   if (!found.ok()) return Refusal{found.error(), {}};
-  return LayerDiff(action, *found.value()).run();
+  const Action reached = in_roots(action, found.value()->state());
+  return LayerDiff(reached, *found.value()).run();
 }
 
 }  // namespace sbx

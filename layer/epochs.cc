@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "host_files/user_attributes.h"
 #include "kept/copy.h"
@@ -86,17 +87,15 @@ class Merger {
 
   bool keeps(const std::string& path) const { return keep_ == nullptr || keep_(root_, path); }
 
-  // Something in it, as it was, is real again: a removal that was committed is left out, too, and
-  // nothing is there.
+  // Something in it is real again: a removal that was committed is left out, too, and nothing is
+  // there.
   bool has_left_out(const std::string& path) const {
     if (keep_ == nullptr) return false;
-    for (auto at = base_.all().lower_bound({root_, path + "/"}); at != base_.all().end(); ++at) {
-      if (at->first.first != root_ || !is_below(at->first.second, path)) return false;
-      struct stat info {};
-      if (at->second.kind != BaseRecord::kAbsent && !keeps(at->first.second) &&
-          stat_beneath(real_, at->first.second, info)) {
-        return true;
-      }
+    const OwnedFd fd(open_beneath(real_, path, kDirectoryFlags));
+    Listing listing = fd.is_open() ? Listing(fd.get(), ".") : Listing();
+    while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
+      const std::string below = path + "/" + entry->d_name;
+      if (!keeps(below) || has_left_out(below)) return true;
     }
     return false;
   }

@@ -43,7 +43,14 @@ class Rebuild {
   // What is removed first, the deepest before: a directory that was removed hides what was in it.
   Status take(const Passages& all) {
     for (const auto& [key, passage] : all) {
-      base_.add(key.first, key.second, *passage.from);
+      BaseRecord base = *passage.from;
+      struct stat kept {};
+      // Where the real mode has stayed, the layer's own is what it first saw.
+      if (base.kind == BaseRecord::kFile && passage.to->kind == base.kind &&
+          ((base.mode ^ passage.to->mode) & 0777) == 0 && lstat(passage.kept.c_str(), &kept) == 0) {
+        base.mode = kept.st_mode & 07777;
+      }
+      base_.add(key.first, key.second, base);
       if (passage.to->kind != BaseRecord::kDirectory) base_.hide(key.first, key.second);
     }
     for (auto at = all.rbegin(); at != all.rend(); ++at) {

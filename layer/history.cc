@@ -12,6 +12,7 @@
 
 #include "action.h"
 #include "base/files.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "epochs.h"
 #include "json/writer.h"
@@ -198,6 +199,29 @@ Result<std::shared_ptr<KeptLayer>> find_layer(const Action& action, bool only_lo
   return layer;
 }
 
+Action in_roots(Action action, const LayerState& state) {
+  const auto resolve = [&](std::string& path) {
+    std::string resolved = path;
+    bool is_inside = false;
+    for (std::size_t at = 0; !is_inside && at != std::string::npos;) {
+      at = path.find('/', at + 1);
+      const Result<std::string> real = real_path(path.substr(0, at));
+      if (!real.ok()) break;
+      resolved = join_path(real.value(), at == std::string::npos ? "" : path.substr(at + 1));
+      if (at == std::string::npos) resolved = real.value();
+      is_inside = std::any_of(state.roots.begin(), state.roots.end(), [&](const std::string& root) {
+        return is_below(real.value(), root);
+      });
+    }
+    path = std::move(resolved);
+  };
+  for (auto* const paths : {&action.arguments, &action.ours, &action.theirs}) {
+    std::for_each(paths->begin(), paths->end(), resolve);
+  }
+  if (!action.root.empty()) resolve(action.root);
+  return action;
+}
+
 Done list_layers(const Action& action) {
   const Result<LayerStore> store = open_layer_store(action.environment, action.workspace);
   if (!store.ok()) return Refusal{store.error(), {}};
@@ -303,7 +327,7 @@ Done discard_layer(const Action& action) {
     if (Status status = discard_whole(layer); !status.ok()) return Refusal{status.error(), {}};
     return said(action, "discarded", action.name);
   }
-  Result<std::set<TouchedKey>> chosen = chosen_paths(action, layer);
+  Result<std::set<TouchedKey>> chosen = chosen_paths(in_roots(action, layer.state()), layer);
   if (!chosen.ok()) return Refusal{chosen.error(), {}};
   if (Status status = forget_paths(layer, chosen.value()); !status.ok()) {
     return Refusal{status.error(), {}};

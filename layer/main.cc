@@ -145,6 +145,11 @@ Done run_audited(const Row& row, const Action& action) {
   return done;
 }
 
+// What has been made before names were held to more than that can still be named.
+bool is_component(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos;
+}
+
 // A flag that an action does not know; empty: all are its own.
 std::string misplaced_flag(const Row& row, const Action& action) {
   const bool commits = row.run == commit_layer;
@@ -154,7 +159,7 @@ std::string misplaced_flag(const Row& row, const Action& action) {
       {action.undo && !commits, "--undo"},
       {!action.ours.empty() && !commits, "--ours"},
       {!action.theirs.empty() && !commits, "--theirs"},
-      {action.stat && (!looks || action.name_only), "--stat"},
+      {action.stat && !looks, "--stat"},
       {action.name_only && !looks, "--name-only"},
       {!action.root.empty() && !looks, "--root"}};
   for (const auto& [is_misplaced, name] : flags) {
@@ -172,12 +177,18 @@ Done run(const Action& action) {
       return Refusal{bad_usage("no workspace is named", "--workspace"), {}};
     }
     if (row.run != list_layers) {
-      if (Status status = check_layer_name(action.name, "NAME"); !status.ok()) {
+      Status status = check_layer_name(action.name, "NAME");
+      if (!status.ok() && !is_component(action.name)) {
         return Refusal{status.error(), {}};
       }
     }
     if (const std::string flag = misplaced_flag(row, action); !flag.empty()) {
       return Refusal{bad_usage(std::string(row.name) + " cannot honour " + flag, flag), {}};
+    }
+    if (action.stat && action.name_only) {
+      return Refusal{
+          bad_usage("--stat and --name-only are two forms of a diff: one at a time", "--name-only"),
+          {}};
     }
     const bool is_named = row.run == list_layers && !action.name.empty();
     const auto count = static_cast<int>(action.arguments.size()) + (is_named ? 1 : 0);
@@ -211,7 +222,13 @@ bool write_all(int fd, std::string_view text) {
 int answer(const Done& done, bool is_read) {
   if (const auto* const told = std::get_if<Answer>(&done)) {
     write_all(STDERR_FILENO, told->note);
-    return write_all(STDOUT_FILENO, told->text) ? 0 : 125;
+    if (write_all(STDOUT_FILENO, told->text)) return 0;
+    write_all(STDERR_FILENO, "sbx-run: " +
+                                 error_line(Error{ErrorCode::kOutputUnwritable,
+                                                  "the answer cannot be written to stdout",
+                                                  "stdout", "give sbx-run a stdout that is open"}) +
+                                 "\n");
+    return 125;
   }
   const Refusal& refusal = *std::get_if<Refusal>(&done);
   Outcome outcome;

@@ -16,8 +16,10 @@
 #include "give_back.h"
 #include "host_files/remove_tree.h"
 #include "host_files/user_attributes.h"
+#include "json/writer.h"
 #include "kept/copy.h"
 #include "kept/merged.h"
+#include "report/json_parts.h"
 
 namespace sbx {
 namespace {
@@ -48,11 +50,14 @@ Status settle_copy(KeptLayer& layer, const std::string& epoch, const std::vector
     if (back && is_new) at->second = &step.from;
     if (!back) at->second = &step.to;
   }
-  const auto stamp_of = [&](const TouchedKey& key) -> std::int64_t {
+  // As the copy has it from now on: a real mode that has stayed may be another.
+  const auto settle = [&](const TouchedKey& key, BaseRecord& known) {
     const OwnedFd tree = open_tree(layer, epoch, key.first);
     struct stat info {};
-    if (back || !stat_beneath(tree.get(), key.second, info)) return 0;
-    return change_time(info);
+    const bool is_there = !back && stat_beneath(tree.get(), key.second, info);
+    known.stamp = is_there ? change_time(info) : 0;
+    if (is_there) known.mode = info.st_mode & 07777;
+    is.add(key.first, key.second, known);
   };
   for (const auto& [key, record] : settled) {
     BaseRecord known = *record;
@@ -61,14 +66,12 @@ Status settle_copy(KeptLayer& layer, const std::string& epoch, const std::vector
       const BaseRecord real = look_at_real(open_root(state, key.first).get(), key.second);
       if (is_same_content(known, real)) known.digest = real.digest;
     }
-    known.stamp = stamp_of(key);
-    is.add(key.first, key.second, known);
+    settle(key, known);
   }
   for (const TouchedKey& key : also) {
     const OwnedFd root = open_root(state, key.first);
     BaseRecord known = look_at_real(root.get(), key.second);
-    known.stamp = stamp_of(key);
-    is.add(key.first, key.second, known);
+    settle(key, known);
   }
   for (const auto& [key, record] : was.all()) is.add(key.first, key.second, record);
   const std::string fresh = path + ".new";
@@ -185,7 +188,17 @@ std::size_t labels_before(const KeptLayer& layer, const std::string& epoch) {
 Status settle_back(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
                    const std::vector<Step>& given_up, const Passages& passages) {
   SBX_CHECK_OK(give_back(layer, epoch, passages));
+  BaseRecords was;
+  was.load(layer.store().epoch(epoch) + "/base");
   std::vector<Step> all = steps;
+  // Where the real mode has stayed, the layer's own is what it first saw.
+  for (Step& step : all) {
+    const BaseRecord* const known = was.find(step.root, step.path);
+    if (known != nullptr && known->kind == step.from.kind &&
+        ((step.from.mode ^ step.to.mode) & 0777) == 0) {
+      step.from.mode = known->mode;
+    }
+  }
   all.insert(all.end(), given_up.begin(), given_up.end());
   return settle_copy(layer, epoch, all, {}, true);
 }
@@ -377,6 +390,50 @@ Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector
   SBX_CHECK_OK(drop_pending(layer));
   forget_epoch(layer, epoch);
   return {};
+}
+
+Done commit_answer(const Action& action, const LayerState& state, const std::string& what,
+                   const std::vector<Step>& steps, const std::vector<std::string>& warnings) {
+  std::map<std::string, std::pair<const Step*, const Step*>> paths;  // the first and the last
+  for (const Step& step : steps) {
+    const std::string path = absolute_path(state, {step.root, step.path});
+    paths.try_emplace(path, &step, &step).first->second.second = &step;
+  }
+  std::map<std::string, std::string> kinds;
+  for (const auto& [path, ends] : paths) {
+    // A directory that was only open in between is none.
+    if (is_in_state(ends.first->from, ends.second->to)) continue;
+    kinds.emplace(path, change_kind(ends.first->from, ends.second->to));
+  }
+  Answer answer;
+  for (const std::string& warning : warnings) {
+    answer.note += "warning: " + escape_control_bytes(warning) + "\n";
+  }
+  if (!action.json) {
+    for (const auto& [path, kind] : kinds)
+      answer.text += kind + " " + escape_control_bytes(path) + "\n";
+    answer.note += (action.dry_run ? "would be " : "") + what + ": " +
+                   std::to_string(kinds.size()) + " paths\n";
+    return answer;
+  }
+  JsonWriter json(answer.text);
+  json.begin_object();
+  write_member(json, "name", action.name);
+  json.key(what);
+  json.begin_array();
+  for (const auto& [path, kind] : kinds) {
+    json.begin_object();
+    write_member(json, "path", path);
+    write_member(json, "kind", kind);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("dry_run");
+  json.boolean(action.dry_run);
+  write_strings(json, "warnings", warnings);
+  json.end_object();
+  answer.text += '\n';
+  return answer;
 }
 
 }  // namespace sbx

@@ -10,8 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <set>
 
+#include "base/files.h"
+#include "base/utf8.h"
 #include "host_files/user_attributes.h"
 #include "kept/copy.h"
 #include "kept/merged.h"
@@ -102,6 +105,8 @@ class Collector {
   std::set<std::string> gone_;  // below which nothing real shows
 };
 
+constexpr const char* kAccessList = "system.posix_acl_access";
+
 std::string by_number(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
 
 }  // namespace
@@ -112,6 +117,65 @@ TouchedMap collect_touched(KeptLayer& layer, bool& is_whole, OpenedDirectories* 
   Collector collector(layer, opened, out);
   for (std::size_t i = 0; i < layer.state().roots.size(); ++i) {
     if (!collector.collect(i)) is_whole = false;
+  }
+  return out;
+}
+
+std::vector<TouchedKey> add_strangers(const LayerState& state, TouchedMap& touched) {
+  const std::vector<OwnedFd> roots = open_roots(state);
+  std::vector<TouchedKey> directories;
+  for (const auto& [key, its] : touched) {
+    if (its.now.kind != BaseRecord::kDirectory) directories.push_back(key);
+  }
+  std::vector<TouchedKey> added;
+  while (!directories.empty()) {
+    const TouchedKey key = std::move(directories.back());
+    directories.pop_back();
+    const int root = roots[key.first].get();
+    const OwnedFd fd(open_beneath(root, key.second, kDirectoryFlags));
+    Listing listing = fd.is_open() ? Listing(fd.get(), ".") : Listing();
+    while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
+      TouchedKey child{key.first, key.second + "/" + entry->d_name};
+      if (touched.contains(child)) continue;
+      Touched stranger;
+      stranger.base = look_at_real(root, child.second);
+      touched.emplace(child, std::move(stranger));
+      added.push_back(child);
+      directories.push_back(std::move(child));
+    }
+  }
+  return added;
+}
+
+Touched shown_directory(KeptLayer& layer, const TouchedKey& key) {
+  Touched out;
+  const BaseRecord* const known = layer.base().find(key.first, key.second);
+  if (known != nullptr) out.base = *known;
+  for (const std::string& level : layer.levels(key.first)) {
+    const OwnedFd fd(open(level.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!stat_beneath(fd.get(), key.second, out.info)) continue;
+    out.now = look_at_real(fd.get(), key.second);
+    out.file = level + "/" + key.second;
+    break;
+  }
+  return out;
+}
+
+std::vector<std::string> root_warnings(const KeptLayer& layer) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < layer.state().roots.size(); ++i) {
+    struct stat own {};
+    struct stat real {};
+    const std::vector<std::string> levels = layer.levels(i);
+    const OwnedFd root = open_root(layer.state(), i);
+    if (!root.is_open() || fstat(root.get(), &real) != 0 || levels.empty() ||
+        stat(levels[0].c_str(), &own) != 0 || ((own.st_mode ^ real.st_mode) & 0777) == 0) {
+      continue;
+    }
+    char mode[8];
+    snprintf(mode, sizeof mode, "%o", own.st_mode & 0777);
+    out.push_back("the mode of the root itself, " + std::string(mode) +
+                  " in the layer, is not committed: " + repair_utf8(layer.state().roots[i]));
   }
   return out;
 }
@@ -153,6 +217,23 @@ bool is_real_already(const Touched& touched, int root, const std::string& path) 
   return is_same_file(touched.now, look_at_real(root, path));
 }
 
+mode_t mode_to_be(const LayerState& state, const TouchedKey& key, const Touched& touched,
+                  int root) {
+  const mode_t own = touched.now.mode & 0777;
+  const OwnedFd real(open_beneath(root, key.second, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (touched.base.kind != touched.now.kind || (touched.base.mode & 0777) != own ||
+      !real.is_open() || fstat(real.get(), &info) != 0 ||
+      ((info.st_mode ^ touched.info.st_mode) & S_IFMT) != 0) {
+    return own;
+  }
+  // Of an access list that goes, the mode's group bits were the mask: they are nobody's without it.
+  const bool loses_list = state.kind == KeptKind::kOverlay &&
+                          getxattr(by_number(real.get()).c_str(), kAccessList, nullptr, 0) >= 0 &&
+                          lgetxattr(touched.file.c_str(), kAccessList, nullptr, 0) < 0;
+  return loses_list ? own : info.st_mode & 0777;
+}
+
 const char* change_kind(const BaseRecord& from, const BaseRecord& to) {
   if (to.kind == BaseRecord::kAbsent) return "deleted";
   if (from.kind == BaseRecord::kAbsent) return "created";
@@ -191,7 +272,7 @@ void give_attributes(int from, int to) {
 }
 
 bool give_access(int from, int to, mode_t mode) {
-  constexpr const char* kLists[] = {"system.posix_acl_access", "system.posix_acl_default"};
+  constexpr const char* kLists[] = {kAccessList, "system.posix_acl_default"};
   const std::string source = by_number(from);
   const std::string target = by_number(to);
   std::string list(XATTR_SIZE_MAX, '\0');

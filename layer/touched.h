@@ -30,6 +30,16 @@ using TouchedMap = std::map<TouchedKey, Touched>;
 // be looked at.
 TouchedMap collect_touched(KeptLayer& layer, bool& is_whole, OpenedDirectories* opened = nullptr);
 
+// What somebody else has made in real directories that the layer has removed or replaced goes with
+// them: it is added as what is real now and is removed. Its keys.
+std::vector<TouchedKey> add_strangers(const LayerState& state, TouchedMap& touched);
+
+// A directory that the layer holds and has not changed.
+Touched shown_directory(KeptLayer& layer, const TouchedKey& key);
+
+// Of roots whose own directory has another mode in the layer than really: no commit takes that.
+std::vector<std::string> root_warnings(const KeptLayer& layer);
+
 // What the layer holds but directories, removals among it; nothing of that is read.
 std::size_t count_files(KeptLayer& layer);
 
@@ -37,6 +47,9 @@ std::size_t count_files(KeptLayer& layer);
 bool is_same_file(const BaseRecord& a, const BaseRecord& b);
 // Whether the real file is already what the layer makes of it, so that a commit changes nothing.
 bool is_real_already(const Touched& touched, int root, const std::string& path);
+
+// The mode that a commit gives: the real one where the layer has not changed what it first saw.
+mode_t mode_to_be(const LayerState& state, const TouchedKey& key, const Touched& touched, int root);
 
 // "created", "modified", "deleted", "replaced"
 const char* change_kind(const BaseRecord& from, const BaseRecord& to);

@@ -93,8 +93,9 @@ class FileWriter {
   FileWriter(const std::string& workspace, const std::vector<RequestFile>& files, const View& view)
       : workspace_(workspace), files_(files), view_(view) {}
 
-  Status run(std::optional<std::int64_t> file_bytes) {
-    top_.reset(open(workspace_.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  Status run(std::optional<std::int64_t> file_bytes, const std::string& place) {
+    top_.reset(open((place.empty() ? workspace_ : place).c_str(),
+                    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!top_.is_open()) return failed(0, workspace_, "open");
     SBX_CHECK_OK(check_sizes(file_bytes));
     SBX_CHECK_OK(check_names());
@@ -232,6 +233,13 @@ class FileWriter {
     if (deepest->access == Access::kReadOnly) {
       return refused(index, path, "lies in a read-only root",
                      "the operator grants it with filesystem.roots");
+    }
+    for (const ViewRoot& absent : view_.absent) {
+      if (absent.access != Access::kReadWrite && is_below(path, absent.path()) &&
+          is_below(absent.path(), deepest->path())) {
+        return refused(index, path, "lies where the policy lets nothing be written",
+                       "see filesystem.roots");
+      }
     }
     for (const ViewProtect& protect : view_.protects) {
       if (is_below(path, protect.node.path) || is_below(protect.node.path, path)) {
@@ -378,9 +386,10 @@ class FileWriter {
 }  // namespace
 
 Status write_workspace_files(const std::string& workspace, const std::vector<RequestFile>& files,
-                             const View& view, std::optional<std::int64_t> file_bytes) {
+                             const View& view, std::optional<std::int64_t> file_bytes,
+                             const std::string& place) {
   if (files.empty()) return {};
-  return FileWriter(workspace, files, view).run(file_bytes);
+  return FileWriter(workspace, files, view).run(file_bytes, place);
 }
 
 }  // namespace sbx

@@ -23,8 +23,10 @@ inline constexpr std::int64_t kMostFileBytes = std::int64_t{64} << 20;  // all o
 // `view` says which places are writable and which are protected: its roots and protects are enough.
 // `file_bytes` bounds each file. An existing regular file is replaced whole, with a new inode;
 // missing parents are made with mode 0755, files with their own mode or 0644.
+// `place`: where a layer has the workspace's files; empty: they are in the workspace itself.
 // Errors, `where` "/files/N/…": kPathRefused, kTooLarge, kOutOfRange for a mode, kSetupFailed.
 Status write_workspace_files(const std::string& workspace, const std::vector<RequestFile>& files,
-                             const View& view, std::optional<std::int64_t> file_bytes);
+                             const View& view, std::optional<std::int64_t> file_bytes,
+                             const std::string& place = {});
 
 }  // namespace sbx

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -15,15 +16,19 @@
 namespace sbx {
 namespace {
 
-std::int64_t bytes_below(int parent, const char* name, int depth) {
+using Linked = std::set<std::pair<dev_t, ino_t>>;  // files of several names: each counts once
+
+std::int64_t bytes_below(int parent, const char* name, int depth, Linked& linked) {
   std::int64_t bytes = 0;
   Listing listing(parent, name, O_NOFOLLOW);
   while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
     struct stat info {};
     if (fstatat(listing.fd(), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    bytes += std::int64_t{info.st_blocks} * 512;
+    const bool is_known = !S_ISDIR(info.st_mode) && info.st_nlink > 1 &&
+                          !linked.emplace(info.st_dev, info.st_ino).second;
+    if (!is_known) bytes += std::int64_t{info.st_blocks} * 512;
     if (S_ISDIR(info.st_mode) && depth < 500) {
-      bytes += bytes_below(listing.fd(), entry->d_name, depth + 1);
+      bytes += bytes_below(listing.fd(), entry->d_name, depth + 1, linked);
     }
   }
   return bytes;
@@ -38,7 +43,10 @@ void note_number(const std::string& path, std::int64_t number) {
 
 }  // namespace
 
-std::int64_t tree_bytes(const std::string& path) { return bytes_below(AT_FDCWD, path.c_str(), 0); }
+std::int64_t tree_bytes(const std::string& path) {
+  Linked linked;
+  return bytes_below(AT_FDCWD, path.c_str(), 0, linked);
+}
 
 std::int64_t KeptLayer::most_written(std::int64_t most_bytes) const {
   return std::max(most_bytes, known_excess()) - frozen_bytes();

@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -487,17 +488,24 @@ bool copy_bytes(int from, int to) {
   struct stat info {};
   if (fstat(from, &info) != 0) return false;
   off_t at = 0;
+  off_t end = 0;  // of the data that is copied: a range with a hole in it would fill the hole
   std::string buffer;
   for (;;) {
-    const off_t data = lseek(from, at, SEEK_DATA);
-    if (data < 0 && errno == ENXIO) break;  // a hole to the end
-    if (data >= 0) at = data;
+    if (at >= end) {
+      const off_t data = lseek(from, at, SEEK_DATA);
+      if (data < 0 && errno == ENXIO) break;  // a hole to the end
+      if (data >= 0) at = data;
+      end = lseek(from, at, SEEK_HOLE);
+      if (data < 0 || end <= at) end = std::numeric_limits<off_t>::max();  // it knows no holes
+    }
     off_t in = at;
     off_t out = at;
-    ssize_t size = copy_file_range(from, &in, to, &out, std::size_t{1} << 30, 0);
+    std::size_t rest = static_cast<std::size_t>(std::min<off_t>(end - at, off_t{1} << 30));
+    ssize_t size = copy_file_range(from, &in, to, &out, rest, 0);
     if (size < 0 && errno != ENOSPC && errno != EDQUOT) {
       buffer.resize(std::size_t{1} << 16);
-      size = pread(from, buffer.data(), buffer.size(), at);
+      rest = std::min(rest, buffer.size());
+      size = pread(from, buffer.data(), rest, at);
       if (size > 0) size = pwrite(to, buffer.data(), static_cast<std::size_t>(size), at);
     }
     if (size < 0 && errno == EINTR) continue;

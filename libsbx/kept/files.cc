@@ -149,29 +149,14 @@ Status KeptLayer::write_files(const std::vector<RequestFile>& files, const View&
   const bool is_copy = state_.kind == KeptKind::kCopy;
   const std::string target =
       store_.part(state_.stack.back(), root) + (is_copy ? "/tree" : "/upper");
-  const auto moved = [&](Node& node) {
-    if (is_below(node.path, state_.workspace)) {
-      node.path = target + node.path.substr(state_.workspace.size());
-    }
-  };
   View inside = places;
-  for (ViewRoot& place : inside.roots) {
-    moved(place.node);
-    place.owner.reset();  // what is in a layer is the caller's
-  }
-  for (ViewProtect& protect : inside.protects) {
-    moved(protect.node);
-    for (Node& parent : protect.parents) moved(parent);
-    if (is_below(protect.root, state_.workspace)) {
-      protect.root = target + protect.root.substr(state_.workspace.size());
-    }
-  }
+  for (ViewRoot& place : inside.roots) place.owner.reset();  // what is in a layer is the caller's
   for (const RequestFile& file : files) {
     SBX_TRY(const std::string path, normal_path(file.path, state_.workspace, "/files"));
     if (is_copy || !is_below(path, state_.workspace) || path == state_.workspace) continue;
     SBX_CHECK_OK(make_way(root, path.substr(state_.workspace.size() + 1)));
   }
-  return write_workspace_files(target, files, inside, file_bytes);
+  return write_workspace_files(state_.workspace, files, inside, file_bytes, target);
 }
 
 }  // namespace sbx

@@ -22,6 +22,7 @@
 #include "base/hex.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "host/layer_places.h"
 #include "host_files/places.h"
 #include "host_files/remove_tree.h"
@@ -172,16 +173,17 @@ Error layer_failure(const std::string& call, int error) {
 }
 
 Status check_layer_name(const std::string& name, const std::string& where) {
-  const bool is_plain = std::all_of(name.begin(), name.end(), [](char c) {
-    return c != '/' && static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
-  });
+  const bool is_plain = is_valid_utf8(name) && escape_control_bytes(name) == name &&
+                        name.find('/') == name.npos && !name.starts_with('-');
   if (!name.empty() && name != "." && name != ".." && name.size() <= kLongestName && is_plain) {
     return {};
   }
   return Error{ErrorCode::kBadFlag,
                "bad value for " + where + ": '" +
                    escape_control_bytes(name.substr(0, kLongestName)) + "' is no name of a layer",
-               where, "one path component of at most 200 bytes, without control characters"};
+               where,
+               "one path component of at most 200 bytes of UTF-8, without control characters, and "
+               "without a dash at its begin"};
 }
 
 Result<LayerStore> open_layer_store(const Environment& environment, const std::string& workspace) {
@@ -324,16 +326,18 @@ Result<std::string> make_epoch(const LayerStore& store, const LayerState& state)
 Status make_part(const LayerStore& store, const std::string& epoch, const LayerState& state,
                  std::size_t root) {
   const std::string part = store.part(epoch, root);
+  const char* const top = state.kind == KeptKind::kCopy ? "/tree" : "/upper";
   struct stat real {};
-  if (stat(state.roots[root].c_str(), &real) != 0) {
+  // One that is missing meanwhile is as the layer shows it: nothing else is kept from its changes.
+  if (stat(state.roots[root].c_str(), &real) != 0 &&
+      (state.stack.empty() ||
+       stat((store.part(state.stack.back(), root) + top).c_str(), &real) != 0)) {
     return Error{ErrorCode::kSetupFailed, "stat(" + state.roots[root] + "): " + errno_text(errno),
                  "layer", "the layer lies over it: make it again, or discard the layer", errno};
   }
   SBX_CHECK_OK(make_directory(part, 0700));
-  const mode_t mode = real.st_mode & 0777;
-  if (state.kind == KeptKind::kCopy) return make_directory(part + "/tree", mode);
-  SBX_CHECK_OK(make_directory(part + "/upper", mode));
-  return make_directory(part + "/work", 0700);
+  SBX_CHECK_OK(make_directory(part + top, real.st_mode & 0777));
+  return state.kind == KeptKind::kCopy ? Status() : make_directory(part + "/work", 0700);
 }
 
 void throw_layer_away(const LayerStore& store, const std::string& name, const Epochs& epochs) {

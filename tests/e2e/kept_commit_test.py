@@ -272,7 +272,8 @@ class Commits(Kept):
                 profile = self.profile({"filesystem": {"+roots": [
                     {"path": "${workspace}/sub", "access": access}]}})
                 answer = self.refused("path_refused", "commit", name, "--profile", profile)
-                self.assertEqual([c["kind"] for c in answer["changes"]], ["hidden"])
+                said = {"none": "hidden", "ro": "read-only"}[access]
+                self.assertEqual([c["kind"] for c in answer["changes"]], [said])
         self.sh("true", "--layer", "y", "--hide", "sub", env=self.environment)
         self.refused("path_refused", "commit", "y")
         self.assertEqual((self.read("sub/f"), self.read("sub/deep/f")), ("real\n", "real\n"))
@@ -436,23 +437,6 @@ class Commits(Kept):
         os.unlink(self.work + "/out/.cache")
         self.layer("undo", "x")
         self.assertEqual(os.listdir(self.work), [])
-
-    def test_theirs_where_the_directory_has_gone_is_a_conflict_and_nothing_more(self):
-        for becomes in (lambda path: None, lambda path: os.symlink(self.base, path)):
-            self.put("d/f", "1\n")
-            self.inside("echo 2 > d/f; echo a > a")
-            shutil.rmtree(self.work + "/d")
-            becomes(self.work + "/d")
-            self.refused("layer_conflict", "commit", "x", "--theirs", ".")
-            self.assertFalse(os.path.exists(self.work + "/a"))
-            if os.path.islink(self.work + "/d"):
-                os.unlink(self.work + "/d")
-            self.put("d/f", "1\n")
-            self.layer("commit", "x")
-            self.assertEqual((self.read("d/f"), self.read("a")), ("2\n", "a\n"))
-            self.layer("undo", "x")
-            self.layer("discard", "x")
-            self.assertEqual(sorted(tree(self.work)), [b"d", b"d/f"])
 
     @unittest.skipIf(harness.is_root(), "root writes in every directory")
     def test_a_real_directory_that_is_closed_is_opened_for_the_commit_and_its_undo(self):

@@ -274,6 +274,39 @@ for path in paths:
         self.assertEqual(now[b"tool"][1], 0o755)
         self.assertEqual(now[b"a"][2], b"2\n")
 
+    def test_directories_whose_names_end_in_a_space(self):
+        os.mkdir(self.work + "/d ")
+        for name in ("d /mode", "d /text", "d /gone", "d /was", " s "):
+            self.put(name, f"{name}\n")
+        self.put("d /bin", "1\0")
+        self.keep_copy()
+        self.inside("cd 'd '; chmod +x mode; echo 2 > text; rm gone; mv was is; printf '2\\0' > bin; printf '\\0' > new; "
+                    "touch empty; chmod +x '../ s '; touch ' '")
+        want = self.applied()
+        self.layer("commit", "x")
+        self.assertEqual(want, tree(self.work))
+
+    @unittest.skipUnless(shutil.which("patch"), "patch is not installed")
+    def test_patch_takes_a_mode_in_a_directory_whose_name_ends_in_a_space(self):
+        self.put("d /mode", "1\n")
+        self.keep_copy()
+        self.inside("chmod +x 'd /mode'; touch 'd /empty'")
+        patch = self.raw("layer", "diff", "x").stdout
+        subprocess.run(["patch", "-p1", "-s"], input=patch, cwd=self.copy, check=True, timeout=harness.BOUND)
+        self.assertEqual(sorted(os.listdir(self.copy + "/d ")), ["empty", "mode"])
+        self.assertEqual(os.stat(self.copy + "/d /mode").st_mode & 0o777, 0o755)
+
+    def test_what_cannot_be_shown_so_is_an_error(self):
+        more = os.path.join(self.base, "more")
+        os.mkdir(more)
+        self.inside(f"echo 1 > a; echo 2 > {more}/b", "x", "--rw", more)
+        answer = self.refused("bad_value", "diff", "x", more + "/b")
+        self.assertIn("--root " + more, answer["error"]["hint"])
+        self.assertIn("+2\n", self.layer("diff", "x", "--root", more, more + "/b"))
+        self.assertEqual(self.layer("diff", "x", "--name-only", more + "/b"), more + "/b\n")
+        answer = self.refused("bad_flag", "diff", "x", "--stat", "--name-only")
+        self.assertIn("one at a time", answer["error"]["message"])
+
     def test_names_that_git_refuses_are_left_out_and_counted(self):
         self.keep_copy()
         self.inside("echo 1 > a; echo 2 > git~1; echo 3 > .git.; echo 4 > '.git '; echo 5 > '.git::$INDEX_ALLOCATION';"

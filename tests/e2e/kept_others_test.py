@@ -11,7 +11,7 @@ import time
 import unittest
 
 import harness
-from kept_harness import Kept
+from kept_harness import Kept, tree
 
 ACCESS = "system.posix_acl_access"
 
@@ -84,6 +84,155 @@ class Others(Traced):
         self.inside("echo layer > a")
         self.layer("commit", "x")
         self.replaced("utimensat,linkat:delay_enter=1500000", "undo", "x")
+
+
+class Choices(Kept):
+    def begin_anew(self, copy):
+        """An empty workspace without a layer; a new one is a copy, or none."""
+        if json.loads(self.layer("list")):
+            self.layer("discard", "x")
+        shutil.rmtree(self.work)
+        os.mkdir(self.work)
+        if copy:
+            os.link(self.put("one", ""), self.work + "/two")
+
+    def test_each_path_of_a_conflict_in_a_removed_directory_can_be_chosen(self):
+        cases = ((("--ours", "d/a"), {b"d", b"d/a"}), (("--ours", "d/n"), {b"d", b"d/n"}),
+                 (("--ours", "d/s/n"), {b"d", b"d/s", b"d/s/n"}), (("--theirs", "d"), set()),
+                 (("--theirs", "d/a", "--theirs", "d/n", "--theirs", "d/s"), set()))
+        for copy in (False, True):
+            for goes in ("rm -r d", "rm -r d; echo 1 > d"):
+                for words, stays in cases:
+                    with self.subTest(words, goes=goes, copy=copy):
+                        self.begin_anew(copy)
+                        self.put("d/a", "1\n")
+                        self.put("d/b", "1\n")
+                        self.inside(goes)
+                        self.put("d/a", "host\n")
+                        self.put("d/n", "host\n")
+                        self.put("d/s/n", "host\n")
+                        before = tree(self.work)
+                        answer = self.refused("layer_conflict", "commit", "x")
+                        listed = [change["path"][len(self.work) + 1:] for change in answer["changes"]]
+                        self.assertEqual(sorted(listed), ["d/a", "d/n", "d/s", "d/s/n"])
+                        # All others are the layer's.
+                        rest = [name for name in listed if os.fsencode(name) not in stays]
+                        more = [word for name in rest for word in ("--theirs", name) if words[0] == "--ours"]
+                        self.layer("commit", "x", *words, *more)
+                        goes_to = {b"d"} if goes != "rm -r d" and not stays else set()
+                        now = {name for name in tree(self.work) if name.startswith(b"d")}
+                        self.assertEqual(now, stays | goes_to)
+                        seen = self.inside("test ! -e d || find d")["stdout"].split()
+                        self.assertEqual({os.fsencode(name) for name in seen}, now)
+                        self.layer("undo", "x")
+                        self.assertEqual(tree(self.work), before)
+                        self.assertEqual(self.inside("find d -type d || true")["stdout"], "")
+                        if words[0] == "--ours":
+                            self.refused("layer_conflict", "commit", "x")
+
+    def test_others_files_in_a_removed_directory_can_be_named_alone(self):
+        self.put("d/a", "1\n")
+        self.inside("rm -r d")
+        self.put("d/n", "host\n")
+        self.refused("layer_conflict", "commit", "x", "d/n")
+        self.layer("commit", "x", "d/n", "--ours", "d/n")
+        self.assertEqual(self.inside("ls d")["stdout"], "n\n")
+        self.layer("undo", "x")
+        self.layer("commit", "x", "d/n", "--theirs", "d/n")
+        self.assertEqual(os.listdir(self.work + "/d"), ["a"])
+        self.layer("commit", "x")
+        self.assertEqual(os.listdir(self.work + "/d"), [])
+
+    def test_a_mode_that_the_layer_has_not_changed_stays(self):
+        for copy in (False, True):
+            with self.subTest(copy=copy):
+                self.begin_anew(copy)
+                self.put("a", "1\n")
+                self.put("b", "1\n")
+                self.inside("echo 2 >> a; echo 2 >> b; chmod 600 b")
+                os.chmod(self.work + "/a", 0o755)
+                os.chmod(self.work + "/b", 0o755)
+                self.assertEqual(self.layer("diff", "x", "a").count("mode 100644"), 0)
+                modes = lambda: [os.stat(os.path.join(self.work, name)).st_mode & 0o777 for name in "ab"]
+                for again in range(2):
+                    self.layer("commit", "x")
+                    self.assertEqual((self.read("a"), modes()), ("1\n2\n", [0o755, 0o600]))
+                    self.layer("undo", "x")
+                    self.assertEqual((self.read("a"), modes()), ("1\n", [0o755, 0o755]))
+                self.layer("commit", "x")
+                self.inside("echo 3 >> a")
+                self.layer("commit", "x")
+                self.assertEqual((self.read("a"), modes()), ("1\n2\n3\n", [0o755, 0o600]))
+
+    def test_theirs_makes_the_directory_again_whatever_has_become_of_it(self):
+        outside = os.path.join(self.base, "outside")
+        os.mkdir(outside)
+        for copy in (False, True):
+            for becomes in (lambda path: None, lambda path: os.symlink(outside, path),
+                            lambda path: self.put("s/d", "theirs\n")):
+                self.begin_anew(copy)
+                self.put("s/d/f", "1\n")
+                self.put("s/d/other", "1\n")
+                os.chmod(self.work + "/s/d", 0o750)
+                self.inside("echo 2 > s/d/f; echo a > a")
+                shutil.rmtree(self.work + "/s/d")
+                becomes(self.work + "/s/d")
+                before = tree(self.work)
+                self.refused("layer_conflict", "commit", "x")
+                self.layer("commit", "x", "s/d/f", "--theirs", "s/d/f")
+                self.assertEqual(tree(self.work), {**before, b"s/d": ("directory", 0o750),
+                                                   b"s/d/f": ("file", 0o644, b"2\n")})
+                self.assertEqual((os.listdir(outside), self.layer("diff", "x", "--name-only")), ([], "a\n"))
+                self.layer("undo", "x")
+                self.assertEqual(tree(self.work), before)
+                self.layer("commit", "x", "--theirs", ".")
+                self.assertEqual((self.read("s/d/f"), self.read("a"), os.listdir(outside)), ("2\n", "a\n", []))
+
+    def test_a_root_that_is_missing_keeps_nothing_else_from_being_done(self):
+        for copy in (False, True):
+            with self.subTest(copy=copy):
+                self.begin_anew(copy)
+                more = os.path.join(self.base, f"more-{copy}")
+                os.mkdir(more)
+                self.inside(f"echo 1 > f; echo 2 > g; chmod 700 {more}; echo y > {more}/h", "x", "--rw", more)
+                shutil.rmtree(more)
+                answer = self.refused("layer_conflict", "commit", "x")
+                self.assertEqual([change["path"] for change in answer["changes"]], [more + "/h"])
+                self.assertNotIn("--theirs", answer["error"]["hint"])
+                self.layer("commit", "x", "f")
+                self.assertEqual(self.read("f"), "1\n")
+                self.layer("undo", "x")
+                self.layer("discard", "x", "f")
+                self.layer("checkpoint", "x")
+                self.layer("commit", "x", "g")
+                self.assertFalse(os.path.exists(self.work + "/f"))
+                os.mkdir(more)
+                self.assertEqual(self.inside(f"cat {more}/h; stat -c %a {more}", "x", "--rw", more)["stdout"],
+                                 "y\n700\n")
+                self.layer("commit", "x")
+                self.assertEqual(os.listdir(more), ["h"])
+
+    def test_a_path_is_resolved_as_far_as_the_root_and_no_further(self):
+        os.mkdir(self.work + "/other")
+        os.symlink("other", self.work + "/lnk")
+        way = os.path.join(self.base, "way")
+        os.symlink(self.work, way)
+        into = os.path.join(self.base, "into")
+        os.symlink(self.work + "/other", into)
+        self.inside("rm lnk; mkdir lnk; for n in 1 2 3; do echo x > lnk/$n; done; echo y > other/y; echo z > other/z")
+        for words in (("lnk/1",), (way + "/lnk/2",), ("./other/../lnk/3",), (into + "/y",)):
+            self.layer("commit", "x", *words, cwd=way)
+        self.layer("commit", "x", "--workspace", self.work, "z", cwd=into)
+        self.assertEqual(sorted(tree(self.work)), [b"lnk", b"lnk/1", b"lnk/2", b"lnk/3", b"other", b"other/y",
+                                                   b"other/z"])
+        self.assertFalse(os.path.islink(self.work + "/lnk"))
+
+    def test_the_mode_of_the_root_itself_is_not_dropped_in_silence(self):
+        os.chmod(self.work, 0o755)
+        self.inside("chmod 700 .")
+        for verb in ("diff", "commit"):
+            told = self.raw("layer", verb, "x").stderr.decode()
+            self.assertIn(f"the mode of the root itself, 700 in the layer, is not committed: {self.work}\n", told)
 
 
 class Places(Kept):

@@ -67,6 +67,9 @@ class Runs(Kept):
             {"path": "n/m/f", "content": "3\n"}]))["result"]
         self.assertEqual(told["stdout"], "1\n2\n3\nnew\nold\n", told)
         self.assertEqual((self.read("d/old"), os.listdir(self.work)), ("old\n", ["d"]))
+        os.makedirs(self.work + "/.git/hooks")
+        answer = peer.answer(peer.send("run", command="true", files=[{"path": ".git/hooks/pre", "content": ""}]))
+        self.assertIn(f"the file {self.work}/.git/hooks/pre is protected", json.dumps(answer))
 
     def test_a_directory_that_cannot_be_moved_is_a_denial(self):
         self.put("d/a", "1\n")
@@ -114,8 +117,8 @@ class Runs(Kept):
         self.assertEqual(self.sh("rm big more", "--layer", "x", "--profile", profile)["status"], "exited")
 
     def test_bad_names_are_one_error(self):
-        for name in ("a/b", ".", "..", "x" * 201, "a\nb"):
-            self.assert_error(self.sh("true", "--layer", name), "bad_flag")
+        for name in ("a/b", ".", "..", "x" * 201, "a\nb", "-x", "a\x85b", "a\udcff"):
+            self.assert_error(self.sh("true", f"--layer={name}"), "bad_flag")
         self.assertEqual(self.inside("true", "x" * 200)["layer"]["name"], "x" * 200)
         self.assert_error(self.sh("true", "--layer", "x", "--overlay"), "bad_flag")
 
@@ -189,6 +192,12 @@ class Copies(Kept):
         self.put("one", "1\n")
         os.link(os.path.join(self.work, "one"), os.path.join(self.work, "two"))
         self.put("gone", "g\n")
+
+    def test_a_file_of_several_names_is_held_against_its_limit_once(self):
+        os.link(self.put("big", "x" * (3 << 20)), self.work + "/again")
+        profile = self.profile({"limits": {"layer_mb": 5}})
+        answer = self.sh("sleep 0.3; echo > n", "--layer", "x", "--profile", profile)
+        self.assertEqual((answer["status"], answer["layer"]["kind"]), ("exited", "copy"), answer)
 
     def test_no_directory_above_what_is_hidden_moves(self):
         self.put("sec/deep/.env", "TOPSECRET\n")

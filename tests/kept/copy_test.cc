@@ -101,6 +101,28 @@ TEST_P(Copies, AreTheTree) {
   EXPECT_EQ(readlink((to() + "/link").c_str(), target.data(), target.size()), 4);
 }
 
+// Data, a hole, data and a hole.
+TEST_P(Copies, KeepHolesAndAreHeldToWhatTheyTake) {
+  std::ofstream file(from() + "/sparse");
+  file << 'x';
+  file.seekp(std::streamoff{64} << 20);
+  file << 'y';
+  file.close();
+  ASSERT_EQ(truncate((from() + "/sparse").c_str(), off_t{200} << 20), 0);
+  copy_.most_bytes = std::int64_t{1} << 20;
+  ASSERT_TRUE(copy().ok());
+  EXPECT_LT(copy_.bytes, 100'000);
+  struct stat info {};
+  ASSERT_EQ(stat((to() + "/sparse").c_str(), &info), 0);
+  EXPECT_EQ(info.st_size, off_t{200} << 20);
+  EXPECT_LT(info.st_blocks * 512, 100'000);
+  std::ifstream copied(to() + "/sparse");
+  EXPECT_EQ(copied.get(), 'x');
+  EXPECT_EQ(copied.get(), 0);
+  copied.seekg(std::streamoff{64} << 20);
+  EXPECT_EQ(copied.get(), 'y');
+}
+
 TEST_P(Copies, KeepNamesOfOneFileTogether) {
   make("other");
   for (int i = 0; i < 200; ++i) {
