@@ -23,7 +23,8 @@
 
 namespace sbx {
 
-void prepare_process() {
+bool prepare_process() {
+  const bool is_stdin_closed = fcntl(STDIN_FILENO, F_GETFD) < 0;
   for (int fd = 0; fd < 3; ++fd) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
     // The lowest free descriptor is the one that is closed. An answer for nobody is a failure: what
@@ -40,6 +41,7 @@ void prepare_process() {
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
   }
+  return is_stdin_closed;
 }
 
 Environment read_environment(char** environ_block) {
@@ -93,6 +95,14 @@ Result<OwnedFd> owner_descriptor(const std::string& text) {
                  gone ? "the caller has ended" : "--owner-pid 0 runs without an owner", errno};
   }
   return fd;
+}
+
+Status check_owner(const OwnedFd& owner) {
+  struct pollfd entry {
+    owner.get(), POLLIN, 0
+  };
+  if (!owner.is_open() || poll(&entry, 1, 0) == 0) return {};
+  return Error{ErrorCode::kCancelled, "the caller has ended", "", ""};
 }
 
 bool write_all(int fd, std::string_view text) {
@@ -204,6 +214,14 @@ void complain(const Error& error) {
   write_all(STDERR_FILENO, "sbx-run: " + error_line(error) + "\n");
 }
 
+int stdout_unwritable() {
+  complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
+                 "give sbx-run a stdout that is open"});
+  return 125;
+}
+
+int say(std::string_view text) { return write_all(STDOUT_FILENO, text) ? 0 : stdout_unwritable(); }
+
 void warn(const std::string& text) {
   write_all(STDERR_FILENO, "sbx-run: warning: " + escape_control_bytes(text) + "\n");
 }
@@ -234,6 +252,21 @@ Status check_standard_descriptor(int fd) {
                    " is a directory: it would lead out of the "
                    "sandbox",
                "descriptor " + std::to_string(fd), "give a file, a pipe or /dev/null"};
+}
+
+Status check_handed_socket(int fd, NetworkMode mode) {
+  const auto option = [fd](int name) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+  };
+  const int domain = option(SO_DOMAIN);
+  const bool is_pipe = domain == AF_UNIX && option(SO_TYPE) != SOCK_DGRAM;
+  if (domain < 0 || is_pipe || mode == NetworkMode::kOpen) return {};
+  return Error{ErrorCode::kBadDescriptor,
+               "descriptor " + std::to_string(fd) +
+                   " is a socket of the host's network: it would lead around network.mode",
+               "descriptor " + std::to_string(fd), "hand over what it carries by a pipe"};
 }
 
 }  // namespace sbx

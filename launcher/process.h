@@ -18,8 +18,8 @@ struct PersonSaid;
 
 // Opens /dev/null on closed standard descriptors, so that nothing else lands there; for reading
 // only where stdout was closed. Restores SIGCHLD, ignores SIGPIPE, raises the soft limit of open
-// files to the hard one.
-void prepare_process();
+// files to the hard one. Whether stdin was closed.
+bool prepare_process();
 
 // The environment as a map; later duplicates win.
 Environment read_environment(char** environ_block);
@@ -31,6 +31,8 @@ Result<OwnedFd> signal_descriptor(bool with_terminal);
 // A pidfd of the process to end with: `text` a pid, "0" for none, empty for the caller.
 // Errors: kBadFlag; kCancelled when the caller has ended already; kSetupFailed.
 Result<OwnedFd> owner_descriptor(const std::string& text);
+// Whether it is alive, where there is one. Errors: kCancelled.
+Status check_owner(const OwnedFd& owner);
 
 // Whether the text could be written whole.
 bool write_all(int fd, std::string_view text);
@@ -53,6 +55,11 @@ PersonSaid ask_at_terminal(const std::string& command, const Approval& approval,
 // "sbx-run: CODE: message (hint)" on stderr.
 void complain(const Error& error);
 
+// Says so of the answer. The exit status.
+int stdout_unwritable();
+// All of it on stdout. The exit status.
+int say(std::string_view text);
+
 // "sbx-run: warning: text" on stderr.
 void warn(const std::string& text);
 
@@ -62,5 +69,8 @@ Result<OwnedFd> open_result_file(const std::string& path);
 
 // Errors: kBadDescriptor for a directory or an O_PATH descriptor, which would lead out.
 Status check_standard_descriptor(int fd);
+// Refuses one that a command could connect, bind or send from in the host's network: it may take
+// part in that in the mode `open` alone. A Unix stream is as good as a pipe.
+Status check_handed_socket(int fd, NetworkMode mode);
 
 }  // namespace sbx

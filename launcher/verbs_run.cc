@@ -28,12 +28,6 @@
 namespace sbx {
 namespace {
 
-int unwritable() {
-  complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
-                 "give sbx-run a stdout that is open"});
-  return 125;
-}
-
 enum class Form { kJson, kEvents, kText };
 
 // Before the flags could be read: as the words say, else as stdout does.
@@ -113,10 +107,29 @@ int answer(const Outcome& outcome, int signal_fd, Form form) {
   const std::string text = form == Form::kEvents ? result_event(outcome) : outcome_to_json(outcome);
   const int written = write_answer(STDOUT_FILENO, text + "\n", signal_fd);
   if (written == 0) return outcome.exit_status;
-  return written > 0 ? 128 + written : unwritable();
+  return written > 0 ? 128 + written : stdout_unwritable();
+}
+
+// By name as well: it may not be there yet.
+bool is_one_path(const std::string& one, const std::string& other) {
+  const auto is_same = [](const std::string& path, const std::string& its) {
+    struct stat a {};
+    struct stat b {};
+    return stat(path.c_str(), &a) == 0 && stat(its.c_str(), &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+  };
+  const std::size_t name = one.rfind('/') + 1;
+  const std::size_t its_name = other.rfind('/') + 1;
+  return is_same(one, other) ||
+         (one.substr(name) == other.substr(its_name) &&
+          is_same(one.substr(0, name) + ".", other.substr(0, its_name) + "."));
 }
 
 Result<OwnedFd> result_descriptor(const RunOptions& options) {
+  if (!options.result_file.empty() && is_one_path(options.result_file, options.audit)) {
+    return Error{ErrorCode::kBadFlag, "--result-file and --audit name the same file",
+                 "--result-file", "give each a file of its own"};
+  }
   if (!options.result_file.empty()) return open_result_file(options.result_file);
   if (options.result_fd.empty()) return OwnedFd();
   const auto number = parse_count(options.result_fd, 1 << 20);
@@ -135,8 +148,30 @@ bool is_terminal_of_all_three() {
   return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
 }
 
+// Which file it is, and since when it is as it is; of a pipe nothing is known before it is read.
+std::string stdin_mark(int fd) {
+  struct stat info {};
+  if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return "";
+  return std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino) + ":" +
+         std::to_string(info.st_size) + ":" + std::to_string(info.st_ctim.tv_sec) + "." +
+         std::to_string(info.st_ctim.tv_nsec);
+}
+
+// As the digest covers it: with its input, and with what it takes of the caller's environment.
+Request as_asked(const Request& request, const Environment& inherited, int stdin_fd) {
+  Request asked = request;
+  for (const auto& [name, value] : inherited) {
+    const bool is_named = asked.command.find("$" + name) != std::string::npos ||
+                          asked.command.find("${" + name) != std::string::npos;
+    if (is_named) asked.env.emplace(name, value);
+  }
+  if (std::string mark = stdin_mark(stdin_fd); !mark.empty()) asked.stdin_text = std::move(mark);
+  return asked;
+}
+
 // By what --approve grants, or by the person at the terminal where there is one.
-void let_people_decide(RunInput& input, const RunOptions& options, Approvals& approvals) {
+void let_people_decide(RunInput& input, const RunOptions& options, const Environment& inherited,
+                       Approvals& approvals) {
   if (!options.approve.empty()) approvals.grant(options.approve);
   AskPerson ask;
   if (isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0) {
@@ -153,9 +188,11 @@ void let_people_decide(RunInput& input, const RunOptions& options, Approvals& ap
       return ask_at_terminal(command, approval, signal_fd);
     };
   }
-  input.decide = [ask, &approvals, &policy = input.policy, &request = input.request](
-                     const Judgement& judgement, const std::string& cwd) {
-    return decide_request(approvals, policy, request, judgement, cwd, ask);
+  const int stdin_fd = input.mode == OutputMode::kCapture ? input.stdin_fd : STDIN_FILENO;
+  input.decide = [ask, &approvals, &policy = input.policy, &request = input.request, &inherited,
+                  stdin_fd](const Judgement& judgement, const std::string& cwd) {
+    const Request asked = as_asked(request, inherited, stdin_fd);
+    return decide_request(approvals, policy, asked, judgement, cwd, ask);
   };
 }
 
@@ -163,6 +200,8 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
                              int signal_fd) {
   for (int fd = 0; fd < 3; ++fd) SBX_CHECK_OK(check_standard_descriptor(fd));
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
+  const NetworkMode network = prepared.policy->sandbox.network.mode;
+  for (int fd = 0; fd < 3; ++fd) SBX_CHECK_OK(check_handed_socket(fd, network));
   for (const std::string& warning : prepared.policy->run.warnings) warn(warning);
   OwnedFd owner;
   if (!options.owner_pid.empty()) {
@@ -180,7 +219,7 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
     input.pty_columns = size.ws_col;
   }
   Approvals approvals(approval_record(invocation.environment));
-  let_people_decide(input, options, approvals);
+  let_people_decide(input, options, invocation.environment, approvals);
   SBX_TRY(Audit audit, Audit::open(*prepared.policy));
   // A command that is given the terminal itself, beside a pipe or a file, may leave it raw.
   struct termios modes {};
@@ -204,13 +243,14 @@ Error run_and_answer(const RunOptions& options, Form form, const Invocation& inv
   StdinWait wait{StdinWait{}.timeout_ms, signal_fd, owner.get()};
   wait.timeout_ms = prepared.policy->run.limits.timeout_ms.value_or(wait.timeout_ms);
   SBX_TRY(const int stdin_fd, choose_stdin(options.stdin_source, stdin_file, wait));
+  SBX_CHECK_OK(check_handed_socket(stdin_fd, prepared.policy->sandbox.network.mode));
   RunInput input{*prepared.policy, prepared.request, prepared.facts, invocation.environment};
   input.merge = options.merge;
   input.stdin_fd = stdin_fd;
   input.signal_fd = signal_fd;
   input.owner_pidfd = owner.get();
   Approvals approvals(approval_record(invocation.environment));
-  let_people_decide(input, options, approvals);
+  let_people_decide(input, options, invocation.environment, approvals);
   SBX_TRY(Audit audit, Audit::open(*prepared.policy));
   std::unique_ptr<CommandRun> run;
   int written = 0;
@@ -225,7 +265,7 @@ Error run_and_answer(const RunOptions& options, Form form, const Invocation& inv
   session_http().end();
   int status = outcome.exit_status;
   if (written != 0) {
-    status = written > 0 ? 128 + written : unwritable();
+    status = written > 0 ? 128 + written : stdout_unwritable();
   } else if (form != Form::kText) {
     status = answer(outcome, signal_fd, form);
   }
@@ -242,7 +282,7 @@ int verb_run(const Invocation& invocation) {
   Result<ParseOutcome> parsed = parse_flags(invocation, options);
   const Form expected = form_of(invocation.arguments);
   if (!parsed.ok()) return answer(error_outcome(parsed.error()), -1, expected);
-  if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+  if (parsed.value().help) return say(*parsed.value().help);
   const Result<Form> chosen = form_of(options);
   if (!chosen.ok()) return answer(error_outcome(chosen.error()), -1, expected);
   const Form form = chosen.value();
@@ -264,7 +304,7 @@ int verb_exec(const Invocation& invocation) {
   options.is_exec = true;
   Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (parsed.ok() && parsed.value().help) {
-    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+    return say(*parsed.value().help);
   }
   Result<OwnedFd> target = parsed.ok() ? result_descriptor(options) : Result<OwnedFd>(OwnedFd());
   if (!target.ok()) {

@@ -46,6 +46,7 @@ std::optional<int> Connects::begin(const sys::SeccompNotif& call) {
     wanted.address = call.data.args[3];
     wanted.length = 0;
     wanted.listener = refusals_.listener();
+    wanted.own_network = rules_.own_network;
   }
   if (wanted.length > sizeof(sockaddr_storage)) return EINVAL;
   if (connector_ == nullptr) {

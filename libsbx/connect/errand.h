@@ -26,6 +26,7 @@ struct ConnectCall {
   std::uint64_t address = 0;
   socklen_t length = 0;
   int listener = -1;  // the filter's, open for a pair: `fd` is then its type, `address` its place
+  bool own_network = false;  // whether the pair belongs to a network namespace that is not ours
 };
 
 struct Errand {

@@ -338,9 +338,10 @@ void DnsServer::answer_resolved(const DnsQuery& query, const Resolution& resolut
   const auto& found = resolution.addresses;
   if (std::none_of(found.begin(), found.end(), is_reachable)) {
     for (const IpAddress& address : found) {
-      context_.deny("dns", query.name + " (" + ip_text(address) + ")",
-                    allow_grant(context_.rules.mode(), context_.rules.entries_for(query.name, address)),
-                    program);
+      context_.deny(
+          "dns", query.name + " (" + ip_text(address) + ")",
+          allow_grant(context_.rules.mode(), context_.rules.entries_for(query.name, address)),
+          program);
     }
     return reply(DnsCode::kNoSuchName);
   }

@@ -75,6 +75,10 @@ constexpr Shortfall kShortfalls[] = {
      [](const Made& made) {
        return !made.has(Layer::kMount) && made.sandbox.limits.tmp_mb && made.is_confined;
      }},
+    {"filesystem",
+     "in namespaces of its own a command can move what is hidden, read-only or protected within a "
+     "writable root away from what covers it: keep such things out of writable roots",
+     [](const Made& made) { return made.is_nested() && made.has(Layer::kMount); }},
     {"limits",
      "file systems that are mounted inside (tmpfs) count for neither memory nor tmp_mb: no cgroup "
      "bounds them",
@@ -98,7 +102,7 @@ constexpr Shortfall kShortfalls[] = {
      [](const Made& made) { return !made.network_is_as_wanted() && !made.has(Layer::kLandlock); }},
     {"network",
      "without a network namespace there is no gateway: nothing is reachable, as with mode none",
-     [](const Made& made) { return made.relays() && !made.has(Layer::kNet); }},
+     [](const Made& made) { return made.wants_gateway() && !made.has(Layer::kNet); }},
     {"network", "connections are not handed to sbx: nothing is reachable, as with mode none",
      [](const Made& made) {
        return made.wants_gateway() && !made.plan.mediates_connect &&
@@ -159,7 +163,7 @@ void add_degradations(LaunchPlan& plan, const PlanInput& input) {
              : "it leads to " + link->target + ": --ro " + link->target + " shows it there"));
   }
   for (const ViewRoot& root : view.roots) {
-    if (!root.is_managed) continue;
+    if (!root.is_managed || root.access == Access::kReadWrite) continue;
     const bool is_hidden = root.access == Access::kNone;
     plan.warnings.push_back("filesystem: " + root.node.path +
                             (is_hidden ? " hidden by " : " made read-only by ") + root.where);

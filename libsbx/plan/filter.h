@@ -31,13 +31,13 @@ struct FilterSpec {
   std::vector<std::string> deny;             // names refused with EPERM
   bool notify_refused = true;          // USER_NOTIF for refused dangerous calls, else ERRNO(EPERM)
   bool allow_user_namespaces = false;  // unshare/clone with CLONE_NEWUSER and what it needs
-  // false: Landlock alone guards the network, and the filter refuses what it cannot: UDP, TCP fast
-  // open, MPTCP and the rest. True also for network mode open, where there is nothing to guard.
+  // false: TCP fast open is refused, whoever hands a socket in. True also for network mode open,
+  // where there is nothing to guard.
   bool network_namespace = true;
   // connect goes to the supervisor, which makes it on the command's behalf (connect/connects.h),
   // and Unix datagram sockets, whose sends name any socket without a connect, are refused.
   bool mediate_connect = false;
-  bool allow_inet = true;  // false with no network namespace and mode none: AF_INET refused
+  bool allow_inet = true;  // false: AF_INET and AF_INET6 are refused
   // false: process_vm_*, move_pages and ptrace's attaching could reach the caller's other processes
   // and are refused; a child that asks to be traced (PTRACE_TRACEME) still is.
   bool pid_namespace = true;

@@ -69,7 +69,6 @@ class CheckBuilder {
 
 // Domain, type and protocol are ints. Of INET, everything that is not TCP or UDP over IP, or ping's
 // datagram sockets, is refused: raw sockets, and protocols whose modules the kernel would load.
-// Without a network namespace only what Landlock's TCP rules cover is left.
 ArgCheck socket_check(const FilterSpec& spec) {
   const bool strict = spec.mode == SeccompMode::kStrict;
   CheckBuilder check(spec);
@@ -82,17 +81,10 @@ ArgCheck socket_check(const FilterSpec& spec) {
     check.allow_if({{0, kWhole, {AF_NETLINK}},
                     {2, kWhole, {NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_GENERIC}}});
   }
-  if (!strict && spec.allow_inet && spec.network_namespace) {
-    check.allow_if(
-        {{0, kWhole, {AF_INET, AF_INET6}},
-         {1, kSocketTypeMask, {SOCK_STREAM, SOCK_DGRAM}},
-         {2,
-          kWhole,
-          {IPPROTO_IP, IPPROTO_TCP, IPPROTO_UDP, kIcmp, kPingV6, IPPROTO_UDPLITE, kMptcp}}});
-  } else if (!strict && spec.allow_inet) {
+  if (spec.allow_inet) {
     check.allow_if({{0, kWhole, {AF_INET, AF_INET6}},
-                    {1, kSocketTypeMask, {SOCK_STREAM}},
-                    {2, kWhole, {IPPROTO_IP, IPPROTO_TCP}}});
+                    {1, kSocketTypeMask, {SOCK_STREAM, SOCK_DGRAM}},
+                    {2, kWhole, {IPPROTO_IP, IPPROTO_TCP, IPPROTO_UDP, kIcmp, kPingV6, kMptcp}}});
   }
   return check.otherwise_refuse();
 }

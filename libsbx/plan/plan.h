@@ -38,6 +38,7 @@ struct LaunchPlan {
   std::vector<sock_filter> filter;
   bool filter_notifies = false;
   bool mediates_connect = false;             // the filter hands connect to the supervisor
+  bool without_network = false;              // no namespace for it, and not the host's: no sockets
   std::optional<OwnIds> own_ids;             // the only ones that the filter lets files be given to
   std::vector<int> reported_calls;           // whose notifications are answered with "continue"
   std::vector<std::string> denied_programs;  // masked, or not executable under Landlock

@@ -337,7 +337,11 @@ class Planner {
     spec.notify_refused = input_.facts.seccomp_notify;
     spec.allow_user_namespaces = nested_;
     spec.network_namespace = wants(Layer::kNet) || sandbox_.network.mode == NetworkMode::kOpen;
-    spec.allow_inet = wants(Layer::kNet) || sandbox_.network.mode != NetworkMode::kNone;
+    // Without one, a listening socket would be the host's: Landlock does not hold listen(2).
+    const bool wants_network =
+        sandbox_.network.mode != NetworkMode::kNone || !sandbox_.network.host_ports.empty();
+    spec.allow_inet =
+        spec.network_namespace && (spec.mode != SeccompMode::kStrict || wants_network);
     spec.pid_namespace = wants(Layer::kPid);
     spec.ipc_namespace = wants(Layer::kIpc);
     // Other ids are mapped in namespaces that the command makes itself.
@@ -366,6 +370,7 @@ class Planner {
     plan.own_ids = spec.own_ids;
     plan.reported_calls = std::move(filter.reported_calls);
     plan.mediates_connect = spec.mediate_connect;
+    plan.without_network = !spec.network_namespace;
     plan.filter_allowed = filter.allowed_calls;
     plan.filter_refused = filter.refused_calls;
     plan.filter_checked = filter.checked_calls;

@@ -86,6 +86,7 @@ Supervisor::Supervisor(SuperviseInput input)
       file_reports_(input_.plan, input_.policy, refusals_, input_.denials,
                     [this](int fd, bool on) { return watch_reports(fd, on); }) {
   refusals_.set_own_ids(input_.plan.own_ids);
+  refusals_.set_without_network(input_.plan.without_network);
   if (!input_.plan.reported_calls.empty()) {
     refusals_.observe(input_.plan.reported_calls,
                       [this](const sys::SeccompNotif& call) { file_reports_.look(call); });

@@ -69,7 +69,13 @@ std::string socket_text(const sys::SeccompNotif& call) {
   return text + ", protocol " + std::to_string(static_cast<std::int32_t>(call.data.args[2]));
 }
 
-Denial denial_of(const sys::SeccompNotif& call, CallFault fault, std::string program) {
+bool is_internet_socket(const sys::SeccompNotif& call) {
+  const auto family = static_cast<int>(call.data.args[0]);
+  return call.data.nr == SYS_socket && (family == AF_INET || family == AF_INET6);
+}
+
+Denial denial_of(const sys::SeccompNotif& call, CallFault fault, std::string program,
+                 bool without_network) {
   Denial denial{Refuser::kSeccomp, syscall_name(call.data.nr), "", 1, std::move(program), ""};
   // The kernel has no other ids in there to give a file to: a grant would change nothing.
   if (fault == CallFault::kForeignId) {
@@ -80,6 +86,8 @@ Denial denial_of(const sys::SeccompNotif& call, CallFault fault, std::string pro
     if (call.data.nr == SYS_socket || call.data.nr == SYS_socketpair) {
       denial.target = socket_text(call);
     }
+    // Let pass, it would be one of the host's network.
+    if (without_network && is_internet_socket(call)) return denial;
     denial.grant = "seccomp.allow += [\"" + denial.operation + "\"]";
   }
   if (fault == CallFault::kSetIdBit) denial.target = "a set-uid or set-gid bit";
@@ -165,7 +173,7 @@ bool Refusals::answer() {
       if (const std::optional<int> error = mediator_(call)) respond(call.id, *error);
       continue;
     }
-    denials_.count(denial_of(call, fault, program_name(call.pid)));
+    denials_.count(denial_of(call, fault, program_name(call.pid), without_network_));
     respond(call.id, EPERM);
   }
   return true;

@@ -36,6 +36,7 @@ class Refusals {
   void observe(const std::vector<int>& calls, Observer observer);
   // The filter's: what it was told.
   void set_own_ids(const std::optional<OwnIds>& own_ids) { own_ids_ = own_ids; }
+  void set_without_network(bool is_without) { without_network_ = is_without; }
   void mediate_connect(Mediator mediator) { mediator_ = std::move(mediator); }
   int listener() const { return listener_.get(); }
   void close() { listener_.reset(); }
@@ -58,6 +59,7 @@ class Refusals {
   OwnedFd listener_;
   Mediator mediator_;
   std::optional<OwnIds> own_ids_;
+  bool without_network_ = false;
   std::bitset<512> observed_;
   Observer observer_;
 };

@@ -99,6 +99,15 @@ class Degraded(harness.Case):
         self.assertEqual(answer["stdout"], "fine\n")
         self.assert_names_what_is_lost(answer)
 
+    def test_no_socket_of_the_hosts_network_can_be_had(self):
+        """One that listens without having been bound is held by no Landlock."""
+        for flags in (("--net", "outbound"), ("--allow-host", "example.org"), ("--host-port", "5000"), ()):
+            answer = self.weakly("/usr/bin/python3 -c 'import socket; socket.socket().listen()'", *flags)
+            self.assertIn("PermissionError", answer["stderr"], answer)
+            self.assertEqual([d["grant"] for d in answer["denials"] if d["operation"] == "socket"], [""], answer)
+            named = "network" in [entry["what"] for entry in answer["sandbox"]["degraded"]]
+            self.assertEqual(named, flags != (), answer)
+
     def test_files_outside_are_held_by_landlock(self):
         secret = self.write("secret", "hidden")
         answer = self.weakly(f"cat {secret}; : > {self.base}/new; : > {self.tmp}/new; : > inside")

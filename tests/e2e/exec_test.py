@@ -9,6 +9,7 @@ import select
 import shutil
 import signal
 import struct
+import socket
 import subprocess
 import termios
 import time
@@ -119,6 +120,27 @@ class Transparent(harness.Case):
         self.assertEqual(done.returncode, 125)
         self.assertIn(b"bad_descriptor", done.stderr)
         self.assertFalse(os.path.exists(os.path.join(self.work, "ran")))
+
+    def test_a_socket_of_the_hosts_network_as_standard_descriptor_is_refused(self):
+        """Disconnected, it would reach the host's loopback. A Unix stream is as good as a pipe."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        client = socket.create_connection(listener.getsockname())
+        accepted, ours = listener.accept()[0], socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        for handed in (accepted, datagrams, ours[0], listener):
+            for arguments in (("exec", "-c", "touch ran"), ("--stdin", "-", "-c", "touch ran")):
+                done = subprocess.run([harness.SBX_RUN, *arguments], cwd=self.work, stdin=handed, capture_output=True,
+                                      timeout=harness.BOUND, check=False)
+                self.assertEqual(done.returncode, 125, done)
+                self.assertIn(b"bad_descriptor", done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.work, "ran")))
+        self.assertEqual(self.exec("--net", "open", "-c", "true", stdin=accepted).returncode, 0)
+        theirs, stream = socket.socketpair()
+        theirs.sendall(b"said")
+        theirs.close()
+        self.assertEqual(self.exec("-c", "cat", stdin=stream).stdout, b"said")
+        for end in (listener, client, accepted, datagrams, stream, *ours):
+            end.close()
 
     def test_term_ends_the_tree(self):
         path = os.path.join(self.base, "result.json")

@@ -30,6 +30,7 @@ class Nested(harness.Case):
         is_bounded = answer["sandbox"]["limits"]["memory"] == "cgroup"
         told = [row for row in answer["sandbox"]["degraded"] if "mounted inside" in row["reason"]]
         self.assertEqual(bool(told), not is_bounded, answer)
+        self.assertTrue(any("what covers it" in row["reason"] for row in answer["sandbox"]["degraded"]), answer)
         self.assertEqual(self.sh("true")["sandbox"]["degraded"], [])
 
     @unittest.skipIf(harness.is_root(), AS_USER)

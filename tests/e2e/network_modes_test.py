@@ -146,6 +146,14 @@ print("each")
         answer = self.sh("curl -sS http://127.0.0.1:8088/", "--host-port", "8088")
         self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\n", answer)
 
+    def test_a_strict_filter_lets_what_the_policy_allows_be_reached(self):
+        strict = ("--profile", "strict")
+        answer = self.sh("curl -sS http://127.0.0.1:8088/", *strict, "--host-port", "8088")
+        self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\n", answer)
+        answer = self.sh("curl -sS http://allowed.test/", *strict, "--allow-host", "allowed.test")
+        self.assertEqual(answer["stdout"], "allowed.test/ outside\n", answer)
+        self.assertNotEqual(self.sh("/usr/bin/python3 -c 'import socket; socket.socket()'", *strict)["exit_code"], 0)
+
     def test_a_request_without_network_has_no_host_port(self):
         for network, said in ((True, "127.0.0.1:8088/ hub-loopback\n"), (False, "nothing\n")):
             mode = {} if network else {"network": False}

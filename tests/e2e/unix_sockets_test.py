@@ -224,6 +224,25 @@ for i in 1 2; do "$SBX_RUN" --profile "$PROFILE" --layer x -- /usr/bin/python3 -
         self.write("work/plain", "")
         self.assertEqual(self.connect("plain")["stdout"], "ConnectionRefusedError\n")
 
+    def test_pairs_of_datagram_sockets_are_of_the_sandboxs_own_network(self):
+        self.write("work/program.py", """
+import array, fcntl, socket, struct
+SO_NETNS_COOKIE, SIOCGIFCONF = 71, 0x8912
+a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+c = socket.socket(socket.AF_UNIX)
+print(a.getsockopt(socket.SOL_SOCKET, SO_NETNS_COOKIE, 8) == c.getsockopt(socket.SOL_SOCKET, SO_NETNS_COOKIE, 8))
+found = array.array("B", bytes(4096))
+size, _ = struct.unpack("iL", fcntl.ioctl(a, SIOCGIFCONF, struct.pack("iL", 4096, found.buffer_info()[0])))
+print({found.tobytes()[i:i + 16].split(b"\\0")[0].decode() for i in range(0, size, 40)} <= {"lo"})
+a.bind("\\0" + "sbx-test-of-pairs"); print("bound")
+""")
+        taken = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        taken.bind("\0sbx-test-of-pairs")
+        self.addCleanup(taken.close)
+        for flags in ((), ("--net", "outbound"), ("--profile", "readonly")):
+            answer = self.run_json(*flags, "--", PYTHON, "program.py")
+            self.assertEqual(answer["stdout"], "True\nTrue\nbound\n", answer)
+
     def test_pairs_of_datagram_sockets_carry_messages_and_reach_nobody_else(self):
         path = os.path.join(self.work, "log")
         listener = self.listen(path, socket.SOCK_DGRAM)

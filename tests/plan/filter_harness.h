@@ -27,6 +27,7 @@ inline FilterSpec default_spec() { return {}; }
 inline FilterSpec strict_spec() {
   FilterSpec spec;
   spec.mode = SeccompMode::kStrict;
+  spec.allow_inet = false;
   return spec;
 }
 

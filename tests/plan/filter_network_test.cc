@@ -91,23 +91,6 @@ TEST(Filter, StrictModeAllowsOnlyUnixSockets) {
   }
 }
 
-TEST(Filter, LeavesOnlyTcpWhereLandlockAloneGuardsTheNetwork) {
-  FilterSpec spec;
-  spec.network_namespace = false;
-  const CompiledFilter filter = compiled(spec);
-  for (const std::uint64_t family : {2U, 10U}) {
-    EXPECT_EQ(fate(filter, "socket", {family, 1, 0}), FilterAction::kAllow);
-    EXPECT_EQ(fate(filter, "socket", {family, 1 | 02000000, 6}), FilterAction::kAllow);
-    EXPECT_EQ(fate(filter, "socket", {family, 1, 262}), FilterAction::kRefuse) << "MPTCP";
-    EXPECT_EQ(fate(filter, "socket", {family, 1, 262 | kGarbage}), FilterAction::kRefuse);
-    EXPECT_EQ(fate(filter, "socket", {family, 1, 132}), FilterAction::kRefuse) << "SCTP";
-    EXPECT_EQ(fate(filter, "socket", {family, 1, 256}), FilterAction::kRefuse) << "SMC";
-    EXPECT_EQ(fate(filter, "socket", {family, 2, 0}), FilterAction::kRefuse) << "UDP";
-    EXPECT_EQ(fate(filter, "socket", {family, 2 | 04000, 17}), FilterAction::kRefuse) << "UDP";
-  }
-  EXPECT_EQ(fate(filter, "socket", {1, 2, 0}), FilterAction::kAllow) << "unix datagrams";
-}
-
 TEST(Filter, RefusesFastOpenWhereLandlockAloneGuardsTheNetwork) {
   const std::uint64_t fast_open = 0x20000000;
   FilterSpec spec;

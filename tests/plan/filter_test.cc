@@ -34,7 +34,7 @@ const std::vector<std::string> kAlwaysRefused = words(
     "keyctl request_key kexec_load kexec_file_load init_module finit_module delete_module "
     "swapon swapoff reboot settimeofday clock_settime clock_adjtime adjtimex acct quotactl "
     "quotactl_fd open_by_handle_at pidfd_getfd process_madvise process_mrelease kcmp "
-    "lookup_dcookie vhangup syslog nfsservctl fanotify_init fanotify_mark");
+    "lookup_dcookie vhangup syslog nfsservctl fanotify_init fanotify_mark memfd_secret");
 
 #if defined(__x86_64__)
 const std::vector<std::string> kAlwaysRefusedOnX86 =
@@ -54,7 +54,7 @@ const std::vector<std::string> kDefaultOnlyCalls = words(
     "msgrcv msgctl mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr "
     "io_setup io_destroy io_getevents io_submit io_cancel io_pgetevents mbind set_mempolicy "
     "get_mempolicy set_mempolicy_home_node sched_setparam sched_setscheduler sched_setattr "
-    "ioprio_set name_to_handle_at memfd_secret");
+    "ioprio_set name_to_handle_at");
 
 const std::vector<std::string> kEverydayCalls = words(
     "read write openat close close_range mmap mprotect munmap brk execve execveat "
