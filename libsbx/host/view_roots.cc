@@ -73,6 +73,7 @@ class Roots {
     for (const auto& [root, name] : unmade_layers_) {
       SBX_CHECK_OK(protect_own(view_.roots, root, name, view_.protects));
     }
+    SBX_CHECK_OK(hold_missing_of_managed());
     for (const std::string& path : policy_.run.own_files) {
       SBX_CHECK_OK(protect_path(view_.roots, path, view_.protects));
     }
@@ -111,6 +112,18 @@ class Roots {
       }
     }
     view_.roots.insert(view_.roots.end(), found.begin(), found.end());
+  }
+
+  // Covered once it is there, what a command had made at once would stay on the host.
+  Status hold_missing_of_managed() {
+    for (const ViewRoot& root : view_.absent) {
+      const ViewRoot* const holder = deepest_at(view_.roots, root.path(), &ViewRoot::path);
+      if (!root.is_managed || holder == nullptr || holder->access != Access::kReadWrite) continue;
+      const std::size_t start = holder->path() == "/" ? 1 : holder->path().size() + 1;
+      SBX_CHECK_OK(
+          protect_own(view_.roots, holder->path(), root.path().substr(start), view_.protects));
+    }
+    return {};
   }
 
   // Else what is looked for in it would be named.

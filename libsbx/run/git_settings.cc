@@ -80,7 +80,7 @@ bool sets_git_config(const Request& request) {
   return std::any_of(reading.commands.begin(), reading.commands.end(), sets);
 }
 
-std::vector<Denial> refused_git_settings(const Request& request, const View& view,
+std::vector<Denial> refused_git_settings(const Request& request, const View& view, bool in_overlay,
                                          std::string_view printed, std::int64_t began_ms) {
   std::vector<Denial> out;
   const auto take = [&](const Node& node) {
@@ -90,7 +90,9 @@ std::vector<Denial> refused_git_settings(const Request& request, const View& vie
     out.push_back({Refuser::kMount, "write", node.path, 1, "git",
                    root_grant(std::span(&node.path, 1), "rw")});
   };
-  for (const ViewProtect& protect : view.protects) take(protect.node);
+  if (!in_overlay) {
+    for (const ViewProtect& protect : view.protects) take(protect.node);
+  }
   for (const ViewRoot& root : view.roots) {
     if (root.is_git && root.access == Access::kReadOnly) take(root.node);
   }

@@ -23,8 +23,8 @@ bool names_git(const Request& request);
 bool sets_git_config(const Request& request);
 
 // One for each protected configuration in whose directory something was made or removed (git's
-// lock) since the run began. `printed` is what the command wrote.
-std::vector<Denial> refused_git_settings(const Request& request, const View& view,
+// lock) since the run began; in an overlay it can be written. `printed` is what the command wrote.
+std::vector<Denial> refused_git_settings(const Request& request, const View& view, bool in_overlay,
                                          std::string_view printed, std::int64_t began_ms);
 
 // `git clone URL .` in a workspace that holds nothing but the stub of .sbx. Else nothing.

@@ -52,6 +52,7 @@ std::optional<HeldFiles::State> HeldFiles::state_of(const std::string& path, boo
 HeldFiles::HeldFiles(const Policy& policy, const View& view)
     : roots_(view.roots), lifted_(view.lifted), patterns_(view.patterns) {
   for (const ViewProtect& protect : view.protects) {
+    if (!protect.is_only_reported()) protected_.push_back(protect.node.path);
     if (protect.node.kind == NodeKind::kMissing) continue;
     const auto& own = policy.run.own_files;
     const bool is_own = std::find(own.begin(), own.end(), protect.node.path) != own.end();
@@ -107,6 +108,14 @@ void HeldFiles::compare_changes(const std::vector<Change>& changes, DenialLedger
       if (!is_new || ++count > kMostMatches) continue;
       denials.add({Refuser::kMount, operation_of(pattern), change.path, 1, "", ""});
     }
+  }
+}
+
+void HeldFiles::name_protected(const std::vector<Change>& changes, DenialLedger& denials) const {
+  for (const Change& change : changes) {
+    const auto holds = [&](const std::string& path) { return is_below(change.path, path); };
+    if (!std::any_of(protected_.begin(), protected_.end(), holds)) continue;
+    denials.add({Refuser::kMount, "protected_changed", change.path, 1, "", ""});
   }
 }
 

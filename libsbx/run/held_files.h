@@ -27,6 +27,8 @@ class HeldFiles {
   void compare(const Policy& policy, const LaunchPlan& plan, DenialLedger& denials) const;
   // The same of what patterns take away, where writes went to a layer: the real files do not tell.
   void compare_changes(const std::vector<Change>& changes, DenialLedger& denials) const;
+  // What of a layer's changes is protected: no commit makes that real.
+  void name_protected(const std::vector<Change>& changes, DenialLedger& denials) const;
   // As the look before the command has: git may be led through much.
   bool takes_long() const { return takes_long_; }
 
@@ -46,6 +48,7 @@ class HeldFiles {
   void compare_patterns(const LaunchPlan& plan, DenialLedger& denials) const;
 
   std::vector<State> states_;
+  std::vector<std::string> protected_;  // there or not
   std::vector<ViewRoot> roots_;
   std::vector<std::string> lifted_;
   std::vector<View::Pattern> patterns_;

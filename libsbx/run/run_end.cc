@@ -92,6 +92,7 @@ void CommandRun::look_after(const Supervised& supervised) {
   after_.layer = layer_->finish();
   after_.changes = layer_->changes();
   held_->compare_changes(*after_.changes, after_.denials);
+  held_->name_protected(*after_.changes, after_.denials);
   const auto& most_mb = policy_->sandbox.limits.layer_mb;
   if (most_mb) after_.fills_layer = layer_->has_outgrown(*most_mb << 20);
   layer_->clear_marks();  // while PID 1 ends, and not when the next run waits for it

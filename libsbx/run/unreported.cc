@@ -121,7 +121,8 @@ std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
       out.push_back(denial);
     }
   }
-  add(refused_git_settings(run.request, view, printed, run.outcome.started_at_ms));
+  add(refused_git_settings(run.request, view, run.policy.sandbox.filesystem.overlay, printed,
+                           run.outcome.started_at_ms));
   for (const auto& refused :
        {refused_git_clone(run.request, run.policy.sandbox.workspace, run.sandbox.plan.stubs,
                           printed),

@@ -206,10 +206,25 @@ class ManagedTest(ManagedCase):
                 self.assertFalse(os.path.exists(shared + "/new"))
                 self.assertFalse(os.path.exists(shared + "/later"))
                 os.remove(shared + "/free/new")
-        self.said(self.fine("--rw", shared, "--", "true"), shared + " lowered from rw to ro")
+        said = self.fine("--rw", shared, "--", "true")
+        self.said(said, shared + " lowered from rw to ro")
+        self.assertNotIn("/free made read-only", str(said["sandbox"]["warnings"]))
         # What none names is free; files intersect.
         self.managed({"filesystem": {"max": [{"path": shared + "/free", "access": "ro"}]}}, "zz.json")
         self.fine("--rw", shared, "-c", f"cat {shared}/free/b; ! touch {shared}/free/new")
+
+    def test_what_is_missing_cannot_be_made_in_a_writable_root(self):
+        """Nor by a request's files."""
+        self.managed({"filesystem": {"max": [{"path": self.work + "/.ssh", "access": "ro"},
+                                             {"path": self.work + "/.key", "access": "none"}]}})
+        self.fine("-c", "mkdir t; touch t/a; for n in .ssh .key; do mv t $n; mkdir $n; echo x > $n; echo x > $n/a; "
+                  "ln -s t $n; [ -e $n/a ] && exit 1; done; [ -e t/a ]")
+        self.assertEqual(os.listdir(self.work), ["t"])
+        for name in (".ssh", ".key"):
+            request = json.dumps({"command": "true", "files": [{"path": name + "/a", "content": "x"}]}).encode()
+            done = self.within([harness.SBX_RUN, "call", "run"], stdin=None, input=request)
+            self.assertEqual(json.loads(done.stdout)["error"]["code"], "path_refused", done)
+        self.assertEqual(os.listdir(self.work), ["t"])
 
     def test_a_symlink_is_held_for_what_it_leads_to(self):
         real = os.path.dirname(self.write("real/file", "x"))
@@ -329,8 +344,9 @@ class ManagedTest(ManagedCase):
         answer = json.loads(self.within(["sh", "-c", commit], env=env).stdout)
         self.assertEqual(answer["error"]["code"], "path_refused", answer)
         self.assertEqual({(change["path"], change["kind"]) for change in answer["changes"]},
-                         {(f"{self.work}/{name}", "hidden")
-                          for name in ("data/old", "data/new", "later", "later/on", "later/on/file")}, answer)
+                         {(f"{self.work}/{name}", kind) for kind, names in
+                          (("read-only", ("data/old", "data/new")), ("protected", ("later", "later/on", "later/on/file")))
+                          for name in names}, answer)
         self.assertEqual(open(self.work + "/data/old").read(), "old\n")
         self.assertEqual(sorted(os.listdir(self.work)), ["data"])
 

@@ -66,6 +66,16 @@ class Request(harness.Case):
         self.assertEqual(status, 125)
         self.assertFalse(os.path.exists(os.path.join(self.work, "good")))
 
+    def test_no_file_is_written_where_a_missing_root_would_keep_commands_from_it(self):  # C5
+        flags = self.with_profile(filesystem={"+roots": [
+            {"path": "${workspace}/conf", "access": "ro", "optional": True},
+            {"path": "${workspace}/.env", "access": "none", "optional": True}]})
+        for path in ("conf/x", ".env", ".env/a"):
+            for more in ((), ("--layer", "l")):
+                answer, _ = self.ask(*flags, *more, command="true", files=[{"path": path, "content": "x"}])
+                self.assertEqual(answer["error"]["code"], "path_refused", answer)
+        self.assertEqual(os.listdir(self.work), [])
+
     def test_a_limit_is_lowered_and_raised_to_its_ceiling_only(self):
         self.assertEqual(self.ask(command="sleep 20", timeout_ms=200)[0]["status"], "timed_out")
         flags = self.with_profile(limits={"timeout_ms": 1000}, ceilings={"timeout_ms": 5000})
