@@ -16,6 +16,7 @@
 
 #include "base/utf8.h"
 #include "json/scan.h"
+#include "json/writer.h"
 
 namespace sbx {
 namespace {
@@ -347,6 +348,36 @@ Json parse_known(std::string_view text) {
 json parse_json(std::string_view text) { return parse_known<json>(text); }
 nlohmann::ordered_json parse_ordered_json(std::string_view text) {
   return parse_known<nlohmann::ordered_json>(text);
+}
+
+void change_escaped_strings(std::string& json,
+                            const std::function<void(const std::vector<std::string*>&)>& change) {
+  const std::string_view text = json;
+  std::vector<std::string_view> places;
+  std::vector<std::string> strings;
+  for (std::size_t at = text.find('"'); at != std::string_view::npos;) {
+    const std::optional<std::string_view> string = JsonScan(text.substr(at)).string();
+    if (!string) return;
+    if (string->find("\\u") != std::string_view::npos) {
+      places.push_back(*string);
+      strings.push_back(parse_json(*string).get<std::string>());
+    }
+    at = text.find('"', at + string->size());
+  }
+  const std::vector<std::string> before = strings;
+  std::vector<std::string*> pointers;
+  pointers.reserve(strings.size());
+  for (std::string& string : strings) pointers.push_back(&string);
+  change(pointers);
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < strings.size(); ++i) {
+    if (strings[i] == before[i]) continue;
+    const auto begin = static_cast<std::size_t>(places[i].data() - text.data());
+    out.append(text.substr(done, begin - done)).append(json_string(strings[i]));
+    done = begin + places[i].size();
+  }
+  if (done > 0) json = out.append(text.substr(done));
 }
 
 void append_to_pointer(std::string& pointer, std::string_view key) {

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -25,6 +27,11 @@ Result<nlohmann::json> read_json_strict(std::string_view bytes, const JsonBounds
 // A text of our own, or one that has been read strictly before: discarded where it is no JSON.
 nlohmann::json parse_json(std::string_view text);
 nlohmann::ordered_json parse_ordered_json(std::string_view text);
+
+// Gives `change` the strings of a valid text that hold a \uNNNN, with their escapes read; those
+// that it has changed are written anew.
+void change_escaped_strings(std::string& json,
+                            const std::function<void(const std::vector<std::string*>&)>& change);
 
 // Adds "/key" to an RFC 6901 pointer, with ~ and / escaped.
 void append_to_pointer(std::string& pointer, std::string_view key);

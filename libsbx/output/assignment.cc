@@ -394,7 +394,7 @@ std::string_view word_before(std::string_view line, std::size_t at) {
   return line.substr(begin, at - 1 - begin);
 }
 
-std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
+std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at, bool is_shell) {
   std::size_t begin = at;
   std::size_t end = at;
   const std::size_t leftmost = at - std::min(at, kLongestName);
@@ -482,7 +482,7 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
   std::string_view rest = line.substr(value_end);
   // The output of env(1): a value may hold anything, and ends with its line.
   const bool to_line_end =
-      found.env_style && begin == 0 && !found.quoted && is_upper_name(found.name);
+      !is_shell && found.env_style && begin == 0 && !found.quoted && is_upper_name(found.name);
   found.value_end = to_line_end ? line.size() - (line.ends_with('\r') ? 1 : 0) : value_end;
   if (!found.quoted && !to_line_end && !in_query && names_password(found.name)) {
     const bool in_list = before == ';' || (found.tight && rest.find(';') < rest.size() &&
@@ -504,8 +504,8 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
 
 }  // namespace
 
-std::optional<NamedValue> read_assignment(std::string_view line, std::size_t at,
-                                          std::size_t reach) {
+std::optional<NamedValue> read_assignment(std::string_view line, std::size_t at, std::size_t reach,
+                                          bool is_shell) {
   const std::size_t first = at - std::min(at, reach);
   line = line.substr(0, at + std::min(reach, line.size() - at));
   // A NUL byte ends an assignment as a newline does: `env -0`, /proc/PID/environ.
@@ -513,7 +513,7 @@ std::optional<NamedValue> read_assignment(std::string_view line, std::size_t at,
   const std::size_t begin = nul == std::string_view::npos ? first : std::max(nul + 1, first);
   if (begin > at) return std::nullopt;
   std::optional<NamedValue> found =
-      read_in_line(line.substr(begin, line.find('\0', at) - begin), at - begin);
+      read_in_line(line.substr(begin, line.find('\0', at) - begin), at - begin, is_shell);
   if (found) {
     found->value_begin += begin;
     found->value_end += begin;

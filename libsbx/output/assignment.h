@@ -33,8 +33,9 @@ struct NamedValue {
 inline constexpr std::size_t kNear = 1024;
 
 // The assignment whose name covers line[at], which is read no further than `reach` bytes around it;
-// nullopt where there is none, or a file's name.
-std::optional<NamedValue> read_assignment(std::string_view line, std::size_t at, std::size_t reach);
+// nullopt where there is none, or a file's name. A line of a shell's goes on behind the value.
+std::optional<NamedValue> read_assignment(std::string_view line, std::size_t at, std::size_t reach,
+                                          bool is_shell = false);
 
 // Whether the name says secret, password, token or key, and the value may be one: not a
 // reference, a placeholder, a path, a word of prose or, for a weak name such as `key`, a hash.

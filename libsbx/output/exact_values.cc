@@ -40,15 +40,17 @@ std::string backslashed(std::string_view value, std::string_view special) {
   return out;
 }
 
-// As JSON's own escapes; bytes of `more` as \u00NN too.
-std::string json_escaped(std::string_view value, std::string_view more) {
+// As JSON's own escapes; bytes of `more` by their numbers too.
+std::string json_escaped(std::string_view value, std::string_view more,
+                         const char* format = "\\u%04x") {
   std::string out;
   for (const char c : value) {
     const std::size_t named = std::string_view("\"\\\n\r\t\b\f").find(c);
-    if (named != std::string_view::npos) {
+    if (is_one_of(c, more) ||
+        (named == std::string_view::npos && static_cast<unsigned char>(c) < 0x20)) {
+      out += formatted(format, static_cast<unsigned>(static_cast<unsigned char>(c)));
+    } else if (named != std::string_view::npos) {
       out += {'\\', "\"\\nrtbf"[named]};
-    } else if (static_cast<unsigned char>(c) < 0x20 || is_one_of(c, more)) {
-      out += formatted("\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(c)));
     } else {
       out += c;
     }
@@ -134,13 +136,19 @@ class Forms {
   }
 
   void add_json_forms(std::string_view value) {
-    const std::string plain = json_escaped(value, "");
-    add(plain);
-    add(json_escaped(plain, ""));
-    add(with_replaced(plain, "/", "\\/"));
-    add(json_escaped(value, "<>&"));
-    add(with_unicode_escaped(plain, "\\u%04x"));
-    add(with_unicode_escaped(plain, "\\u%04X"));
+    if (with_unicode_escaped(json_escaped(value, "<>&='\"+`/"), "\\u%04x") == value) return;
+    add(json_escaped(json_escaped(value, ""), ""));
+    // What encoders escape besides: nothing; Go; Gson; Newtonsoft and PHP where they are told to;
+    // .NET.
+    for (const std::string_view more : {"", "<>&", "<>&='", "<>&'\"", "<>&'\"+`"}) {
+      for (const char* const format : {"\\u%04x", "\\u%04X"}) {
+        const std::string escaped = json_escaped(value, more, format);
+        for (const std::string& form : {escaped, with_unicode_escaped(escaped, format)}) {
+          add(form);
+          add(with_replaced(form, "/", "\\/"));
+        }
+      }
+    }
     add(backslashed(value, "\\"));
     add(backslashed(value, "\\'"));
   }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
+
 namespace sbx {
 namespace {
 
@@ -14,6 +16,9 @@ constexpr std::string_view kSsh2Dashes = "---- ";  // ---- BEGIN SSH2 ENCRYPTED 
 constexpr std::size_t kLongestHeader = 120;
 constexpr std::size_t kLongestPrefix = 256;
 constexpr std::size_t kShortestRun = 16;  // less than that may be a word
+constexpr std::size_t kNarrowest = 40;    // of a real key's lines
+constexpr std::size_t kLongestLine = 4096;
+constexpr unsigned kNearLines = 400;
 
 bool is_base64(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
@@ -66,6 +71,35 @@ bool is_prose(std::string_view text) {
   return end < kShortestRun && text.find(kDashes) == std::string_view::npos;
 }
 
+// Where this block ends, or where begin() may be called for another one: in any case of letters, as
+// keywords are looked for.
+bool is_mark(std::string_view text) {
+  const std::string line = lower_case(text);
+  for (const char* const mark :
+       {"-----end", "---- end", "-----begin", "---- begin", "private-lines:"}) {
+    if (line.find(mark) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Base64 of bytes at random, which neither words, paths nor hashes look like.
+bool is_random(std::string_view word) {
+  enum Kind { kLower, kUpper, kOther };
+  std::size_t count[3] = {};
+  std::size_t changes = 0;
+  std::size_t slashes = 0;
+  Kind before = kOther;
+  for (const char c : word) {
+    const Kind kind = c >= 'a' && c <= 'z' ? kLower : c >= 'A' && c <= 'Z' ? kUpper : kOther;
+    ++count[kind];
+    changes += kind != before ? 1 : 0;
+    slashes += c == '/' ? 1 : 0;
+    before = kind;
+  }
+  return count[kLower] > 0 && count[kUpper] > 0 && count[kOther] > 0 &&
+         slashes * 8 <= word.size() && changes * 4 >= word.size();
+}
+
 // How far base64 with decorated line ends goes on from `at`.
 std::size_t skip_body(std::string_view text, std::size_t at) {
   for (;;) {
@@ -105,7 +139,7 @@ void PrivateKeyBlock::note_length(std::size_t length) {
 
 PrivateKeyBlock::Part PrivateKeyBlock::begin(std::string_view line, std::size_t at) {
   last_line_seen_ = blank_line_seen_ = false;
-  width_ = 0;
+  width_ = near_ = 0;
   prefix_ = line.substr(at - std::min(at, kLongestPrefix), std::min(at, kLongestPrefix));
   if (line[at] != '-') {
     const std::size_t count = std::min(line.find(':', at) + 1, line.size());
@@ -121,11 +155,36 @@ PrivateKeyBlock::Part PrivateKeyBlock::begin(std::string_view line, std::size_t 
   const std::size_t text = close + closing.size();
   if (is_prose(line.substr(text))) return {};
   open_ = skip_decoration(line, text) == line.size();
+  if (open_) near_ = kNearLines;
   return open_ ? Part{} : body(line, text, text);
+}
+
+// Its last word, where that is as long as a key's line, or the end of a key that has been seen.
+PrivateKeyBlock::Part PrivateKeyBlock::look_again(std::string_view line) {
+  --near_;
+  if (is_mark(line)) near_ = 0;
+  if (near_ == 0 || line.size() > kLongestLine) return {};
+  const std::size_t end = line.find_last_not_of(" \t\r\"'`,;\\") + 1;
+  std::size_t begin = end;
+  while (begin > 0 && is_base64(line[begin - 1])) --begin;
+  const std::string_view between = " \t\"'`=:>|,;#*-";
+  if (begin > 0 && between.find(line[begin - 1]) == std::string_view::npos) return {};
+  while (begin < end && line[begin] == '=') ++begin;
+  const std::size_t length = end - begin;
+  const bool is_line = length == 64 || length == 70 || length == 72 || length == 76 ||
+                       (length == width_ && width_ >= kNarrowest);
+  const bool is_last = width_ >= kNarrowest && length >= kShortestRun && length < width_;
+  if (!(is_line || is_last) || !is_random(line.substr(begin, length))) return {};
+  if (is_line) width_ = length;
+  open_ = is_line && line.find_first_not_of(between) == begin;
+  last_line_seen_ = blank_line_seen_ = false;
+  return {begin, end};
 }
 
 PrivateKeyBlock::Part PrivateKeyBlock::continue_line(std::string_view line) {
   open_ = false;
+  if (near_ > 0) --near_;
+  if (is_mark(line)) near_ = 0;
   std::size_t at = 0;
   // grep shows "name:" before the header and "name-" before the lines that follow.
   const std::string_view name = std::string_view(prefix_).substr(0, prefix_.size() - 1);

@@ -28,6 +28,13 @@ class PrivateKeyBlock {
   // What of the next line belongs to the open block. Empty while open: a blank line.
   Part continue_line(std::string_view line);
 
+  // The block has been closed by something else than its END, which may stand within it, as by
+  // `set -x`: for a while lines of a key may still follow.
+  bool is_near() const { return !open_ && near_ > 0; }
+
+  // What of the next line is a key's all the same; the block is open again where that is all of it.
+  Part look_again(std::string_view line);
+
  private:
   Part body(std::string_view line, std::size_t from, std::size_t at);
   void note_length(std::size_t length);
@@ -36,6 +43,7 @@ class PrivateKeyBlock {
   bool last_line_seen_ = false;  // a short line: only the footer may follow
   bool blank_line_seen_ = false;
   std::size_t width_ = 0;  // of the first line; 0: none seen
+  unsigned near_ = 0;      // lines that are still looked at
   std::string prefix_;     // what stood before the header: "+", "12:", "key.pem-"
 };
 

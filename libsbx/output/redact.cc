@@ -135,6 +135,8 @@ void Redactor::show(const Sink& sink) {
   Redactor as_it_stands(rules_, exact_values_);
   as_it_stands.held_ = held_;
   as_it_stands.before_ = before_;
+  as_it_stands.key_ = key_;  // which may go on
+  as_it_stands.key_format_ = key_format_;
   as_it_stands.finish([](std::string_view) {});
   if (as_it_stands.count() != 0) return;
   sink(std::string_view(held_).substr(begin, end - begin));
@@ -205,7 +207,7 @@ void Redactor::find_spans(std::string_view text, std::size_t own_end) {
   const std::size_t formats = secret_formats().size();
   if (counts_.empty()) counts_.resize(kFirstFormat + formats + rules_->patterns().size());
   spans_.clear();
-  key_in_text_ = false;
+  key_in_text_ = key_is_reopened_ = false;
   owed_from_ = std::string_view::npos;
   const bool has_escapes = text.find("\x1b[") != std::string_view::npos;
   if (has_escapes) {
@@ -218,7 +220,9 @@ void Redactor::find_spans(std::string_view text, std::size_t own_end) {
     const bool replaced = key_rule_ == kContinuation;
     from = follow_private_key(plain, before_);
     if (replaced && from > before_) owed_.clear();
-    if (key_.is_open()) return settle_spans(own_end);
+    if (key_.is_open() && !key_is_reopened_) return settle_spans(own_end);
+  } else if (key_.is_near()) {
+    follow_private_key(plain, before_);
   }
   find_formats(plain, from, own_end);
   if (has_escapes) find_behind_colours(text, from);
@@ -298,18 +302,27 @@ void Redactor::find_behind_colours(std::string_view text, std::size_t from) {
 // Takes what belongs to the open key from the line at `at` on; gives its end, `at` where nothing
 // does.
 std::size_t Redactor::follow_private_key(std::string_view text, std::size_t at) {
-  std::size_t end = at;
+  std::size_t end = at;      // of what nothing else stands within
+  std::size_t key_end = at;  // of all
   std::size_t line_begin = at;
-  while (key_.is_open() && line_begin < text.size()) {
+  while ((key_.is_open() || key_.is_near()) && line_begin < text.size()) {
     const std::size_t line_end = line_end_at(text, line_begin);
-    const auto part = key_.continue_line(text.substr(line_begin, line_end - line_begin));
+    const std::string_view line = text.substr(line_begin, line_end - line_begin);
+    PrivateKeyBlock::Part part;
+    if (key_.is_open()) part = key_.continue_line(line);
+    if (part.empty() && key_.is_near()) {
+      part = key_.look_again(line);
+      if (!part.empty()) key_rule_ = key_format_;
+      key_is_reopened_ = key_is_reopened_ || !part.empty();
+    }
     if (!part.empty()) {
-      end = line_begin + part.end;
-      add_key_span(line_begin + part.begin, end);
+      key_end = line_begin + part.end;
+      if (!key_is_reopened_) end = key_end;
+      add_key_span(line_begin + part.begin, key_end);
     }
     line_begin = line_end + 1;
   }
-  if (key_.is_open() && key_rule_ == kContinuation) owed_from_ = end;
+  if (key_.is_open() && key_rule_ == kContinuation) owed_from_ = key_end;
   return end;
 }
 
@@ -330,8 +343,8 @@ std::size_t Redactor::find_private_key(std::string_view text, std::size_t line_b
                                        std::size_t at, std::size_t format) {
   const std::size_t line_end = line_end_at(text, at);
   const auto part = key_.begin(text.substr(line_begin, line_end - line_begin), at - line_begin);
-  key_rule_ = kFirstFormat + format;
-  key_in_text_ = false;
+  key_rule_ = key_format_ = kFirstFormat + format;
+  key_in_text_ = key_is_reopened_ = false;
   std::size_t end = at;
   if (!part.empty()) {
     end = line_begin + part.end;
@@ -340,7 +353,7 @@ std::size_t Redactor::find_private_key(std::string_view text, std::size_t line_b
   if (!key_.is_open()) return end;
   const std::size_t next = std::min(line_end + 1, text.size());
   const std::size_t followed = follow_private_key(text, next);
-  if (key_.is_open() && key_rule_ == kContinuation) {
+  if (key_.is_open() && key_rule_ == kContinuation && !key_is_reopened_) {
     owed_from_ = std::max(end, followed > next ? followed : 0);
   }
   return std::max(end, followed > next ? followed : 0);
@@ -395,7 +408,7 @@ void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t
 // Gives where a long value ends that is a secret, 0 for any other: names within it need no look.
 std::size_t Redactor::match_value(std::string_view line, std::size_t line_begin, std::size_t at,
                                   std::size_t format) {
-  std::optional<NamedValue> found = read_assignment(line, at, kNear);
+  std::optional<NamedValue> found = read_assignment(line, at, kNear, is_shell_);
   if (!found || found->value.empty()) return 0;
   const SecretFormat wanted = secret_formats()[format];
   if (wanted.match == FormatMatch::kAssignment) {
@@ -409,7 +422,7 @@ std::size_t Redactor::match_value(std::string_view line, std::size_t line_begin,
   constexpr std::size_t kMark = 8;  // what is looked at behind a value's end
   const bool goes_on = line.size() - at > kNear && found->value_end + kMark >= at + kNear;
   if (goes_on) {
-    const std::optional<NamedValue> whole = read_assignment(line, at, line.size());
+    const std::optional<NamedValue> whole = read_assignment(line, at, line.size(), is_shell_);
     if (whole && whole->value_end > found->value_end) found = whole;
   }
   const std::size_t end = wanted.match == FormatMatch::kAssignment

@@ -43,6 +43,9 @@ class Redactor {
   // `exact_values` are looked for in all their forms (exact_values.h).
   Redactor(std::shared_ptr<const RuleSet> rules, std::vector<std::string> exact_values);
 
+  // What follows is a shell's text: a command stands behind the value of an assignment.
+  void set_shell() { is_shell_ = true; }
+
   // Gives the sink what is decided. Never holds back more than 64 KiB.
   void append(std::string_view bytes, const Sink& sink);
   // The line so far is all there is for now: it is decided as it stands. What goes on behind it is
@@ -103,13 +106,16 @@ class Redactor {
   std::string plain_;       // the text without its colours
   std::vector<Piece> pieces_;
   PrivateKeyBlock key_;
-  std::size_t key_rule_ = 0;  // kContinuation once the key that is open has been replaced
-  bool key_in_text_ = false;  // the last span is that key's
+  std::size_t key_rule_ = 0;      // kContinuation once the key that is open has been replaced
+  std::size_t key_format_ = 0;    // its rule
+  bool key_is_reopened_ = false;  // in this text, behind something else
+  bool key_in_text_ = false;      // the last span is that key's
   // What follows the key's text so far: swallowed if the key goes on, given out if it does not.
   std::string owed_;
   std::size_t owed_from_ = 0;  // in this text; npos: nothing of it
   std::vector<std::uint64_t> counts_;
   std::vector<LiteralHit> hits_;
+  bool is_shell_ = false;
   std::vector<Span> spans_;
   std::vector<std::size_t> searched_;  // by format: where the line last searched begins, plus one
 };

@@ -98,6 +98,11 @@ Result<MethodParams> decode_method_params(const Method& method, std::string_view
 void Dispatcher::call(ClientId client, bool is_operator, std::string_view id,
                       std::string_view method, std::string_view params, MethodReply reply) {
   service_.note_call();
+  // An error may repeat what it was given.
+  reply = [this, to = std::move(reply)](const Result<WriteValue>& result) {
+    if (result.ok()) return to(result);
+    to(service_.redacted(result.error()));
+  };
   const auto run = [&]() -> Status {
     SBX_TRY(const Method* row, find_method(methods_, method));
     SBX_TRY(MethodParams decoded, decode_method_params(*row, params.empty() ? "{}" : params));

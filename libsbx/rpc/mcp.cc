@@ -11,6 +11,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "json/reader.h"
 #include "report/json_parts.h"
 #include "rpc/layer_patch.h"
@@ -47,14 +48,38 @@ bool has(const McpJson& object, std::string_view key) {
   return at != object.end() && !at->is_null();
 }
 
-// What the user is asked. No line of the command is taken for one of ours: each is indented.
-McpJson question(const std::string& command, const Approval& approval) {
-  std::string message = "Run this command?\n";
-  for (const Finding& rule : approval.rules) message += "\n- " + escape_control_bytes(rule.reason);
-  message += "\n";
-  for (const std::string_view line : split(command, '\n')) {
-    message += "\n    " + escape_lines(line);
+// No line of what the caller wrote is taken for one of ours: each is indented.
+void quote(std::string& message, std::string_view text) {
+  for (const std::string_view line : split(text, '\n')) message += "\n    " + escape_lines(line);
+}
+
+// Of a file or an input: its beginning, where it is long.
+void quote_some(std::string& message, std::string_view text) {
+  constexpr std::size_t kMost = 4096;
+  const std::size_t shown = valid_utf8_prefix(text.substr(0, kMost));
+  quote(message, text.substr(0, shown));
+  if (shown != text.size()) message += "\n(" + std::to_string(text.size()) + " bytes in all)";
+}
+
+// What the user is asked: all that the digest covers of the caller's.
+McpJson question(const ToolCall& call, const Approval& approval) {
+  const Request& request = call.request;
+  const bool is_task = call.mode == ToolMode::kBackground;
+  std::string message = is_task ? "Run this command in the background?\n" : "Run this command?\n";
+  for (const Finding& rule : approval.rules) {
+    message += "\n- " + escape_control_bytes(rule.reason);
+    if (!rule.target.empty()) message += ": " + escape_control_bytes(rule.target);
   }
+  message += "\n";
+  quote(message, request.command);
+  const auto add = [&](std::string_view what, std::string_view name, std::string_view text) {
+    message += "\n\n" + std::string(what) + " " + escape_control_bytes(name) + ":";
+    quote_some(message, text);
+  };
+  if (request.cwd) add("its", "directory", *request.cwd);
+  for (const auto& [name, value] : request.env) add("the variable", name, value);
+  if (request.stdin_text) add("its", "input", *request.stdin_text);
+  for (const RequestFile& file : request.files) add("the file", file.path, file.content);
   return {{"message", message},
           {"requestedSchema", {{"type", "object"}, {"properties", McpJson::object()}}}};
 }
@@ -274,7 +299,7 @@ class McpServer::Impl {
     const Approval* const approval = answer.approval();
     const bool asks = approval != nullptr && !call.was_approved;
     if (asks && call.context.has_elicitation)
-      return ask(id, question(answer.call.request.command, *approval), approval->digest);
+      return ask(id, question(answer.call, *approval), approval->digest);
     send_answer(id, answer);
   }
 

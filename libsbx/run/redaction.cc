@@ -2,10 +2,12 @@
 // Field by field.
 #include "run/redaction.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "json/reader.h"
 #include "policy/http.h"
 
 namespace sbx {
@@ -24,11 +26,12 @@ Result<RedactionInput> choose_redaction(const Policy& policy, const Environment&
   return redaction;
 }
 
-std::string redact_text(const RedactionInput& redaction, std::string_view text) {
+std::string redact_text(const RedactionInput& redaction, std::string_view text, bool is_shell) {
   if (redaction.rules == nullptr || text.empty()) return std::string(text);
   std::string out;
   const auto sink = [&](std::string_view safe) { out += safe; };
   Redactor redactor(redaction.rules, redaction.exact_values);
+  if (is_shell) redactor.set_shell();
   redactor.append(text, sink);
   redactor.finish(sink);
   return out;
@@ -111,11 +114,21 @@ void redact_texts(const RedactionInput& redaction, const std::vector<std::string
 
 void redact_outcome(const RedactionInput& redaction, Outcome& outcome) {
   if (redaction.rules == nullptr) return;
+  const std::string command = outcome.command;
+  const auto text = std::find(outcome.argv.begin(), outcome.argv.end(), command);
+  const auto at = static_cast<std::size_t>(text - outcome.argv.begin());
   redact_arguments(redaction, outcome.argv);
   std::vector<std::string*> fields;
-  add(fields, outcome.command);
+  // Most commands assign nothing, and are searched with the rest.
+  const bool assigns = command.find('=') != std::string::npos;
+  if (assigns) outcome.command = redact_text(redaction, command, true);
+  if (!assigns) add(fields, outcome.command);
   add(fields, outcome.cwd);
-  for (std::string& argument : outcome.argv) add(fields, argument);
+  for (std::size_t i = 0; i < outcome.argv.size(); ++i) {
+    const bool is_command = assigns && i == at;
+    if (is_command) outcome.argv[i] = outcome.command;
+    if (!is_command) add(fields, outcome.argv[i]);
+  }
   if (outcome.description) add(fields, *outcome.description);
   for (Denial& denial : outcome.denials) {
     add(fields, denial.target);
@@ -143,6 +156,11 @@ void redact_outcome(const RedactionInput& redaction, Outcome& outcome) {
     add(fields, outcome.error->where);
   }
   redact_texts(redaction, fields);
+  // What it says once it is read was not there to be seen in the output.
+  if (outcome.result_json) {
+    change_escaped_strings(*outcome.result_json,
+                           [&redaction](const auto& strings) { redact_texts(redaction, strings); });
+  }
 }
 
 }  // namespace sbx

@@ -21,7 +21,9 @@ namespace sbx {
 // Errors: those of RuleSet::make().
 Result<RedactionInput> choose_redaction(const Policy& policy, const Environment& environment);
 
-std::string redact_text(const RedactionInput& redaction, std::string_view text);
+// Of a shell's text what stands behind an assignment stays.
+std::string redact_text(const RedactionInput& redaction, std::string_view text,
+                        bool is_shell = false);
 
 // Each of them in its place, told apart.
 void redact_texts(const RedactionInput& redaction, const std::vector<std::string*>& texts);
@@ -35,8 +37,8 @@ Result<T> without_secrets(Result<T> result) {
   return result;
 }
 
-// Command, arguments, cwd, description, denials, changes, warnings and error. `redactions` counts
-// the output only.
+// Command, arguments, cwd, description, denials, changes, warnings, error and the strings of the
+// result line. `redactions` counts the output only.
 void redact_outcome(const RedactionInput& redaction, Outcome& outcome);
 
 }  // namespace sbx

@@ -481,4 +481,21 @@ Result<Judgement> judge_command(const Policy& policy, const Request& request,
   return judge(policy, request);
 }
 
+Result<Judgement> shown_judgement(const Policy& policy, const Request& request,
+                                  const Environment& base) {
+  SBX_TRY(const RedactionInput redaction, choose_redaction(policy, base));
+  Result<Judgement> judgement = judge_command(policy, request, base);
+  std::vector<std::string*> texts;
+  if (!judgement.ok()) {
+    texts = {&judgement.error().message, &judgement.error().where};
+  } else {
+    for (Finding& finding : judgement.value().findings) {
+      for (std::string* text : {&finding.program, &finding.reason, &finding.target, &finding.grant})
+        texts.push_back(text);
+    }
+  }
+  redact_texts(redaction, texts);
+  return judgement;
+}
+
 }  // namespace sbx

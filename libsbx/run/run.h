@@ -219,5 +219,8 @@ class CommandRun {
 // check_exec_size() and judge().
 Result<Judgement> judge_command(const Policy& policy, const Request& request,
                                 const Environment& base);
+// The same for an answer: without secrets. Errors: also those of choose_redaction().
+Result<Judgement> shown_judgement(const Policy& policy, const Request& request,
+                                  const Environment& base);
 
 }  // namespace sbx

@@ -137,7 +137,7 @@ void Service::start(Ask ask, RunCall command) { finish(ask, try_start(ask, comma
 Result<Judgement> Service::check(const Request& request, const SharedPolicy& policy) const {
   SBX_TRY(const SharedPolicy own, apply_request(policy_or_own(policy), request));
   const Environment base = make_environment(*own, options().inherited, options().facts.user_name);
-  Result<Judgement> judgement = judge_command(*own, request, base);
+  Result<Judgement> judgement = shown_judgement(*own, request, base);
   if (!judgement.ok()) return named_by_request(judgement.error());
   return judgement;
 }
@@ -428,6 +428,11 @@ Status Service::redact(const std::vector<std::string*>& texts) const {
               policy, make_environment(policy, options().inherited, options().facts.user_name)));
   redact_texts(redaction, texts);
   return {};
+}
+
+Error Service::redacted(Error error) const {
+  const Status done = redact({&error.message, &error.where});
+  return done.ok() ? error : done.error();
 }
 
 // What changes a layer, or the workspace from one, is in the audit log as commands are.

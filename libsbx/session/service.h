@@ -158,6 +158,7 @@ class Service {
   Status act(const LayerCall& call, const LayerAction::Reply& reply);
   // Without what is secret in the session's commands. Errors: those of choose_redaction().
   Status redact(const std::vector<std::string*>& texts) const;
+  Error redacted(Error error) const;
   bool has_layer() const { return session_.layer() != nullptr; }
 
   void note_call() { session_.note_call(); }

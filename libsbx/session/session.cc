@@ -39,15 +39,6 @@ std::string make_uuid() {
   return text;
 }
 
-Outcome network_refusal(const Error& error) {
-  Outcome outcome;
-  outcome.status = RunStatus::kDenied;
-  outcome.exit_status = error_exit_status(ErrorCode::kDenied);
-  outcome.error = error;
-  outcome.denials.push_back({Refuser::kNetwork, "request", "", 1, "", std::string(kNetworkGrant)});
-  return outcome;
-}
-
 TimeLimit time_limit_of(TaskKind kind) {
   if (kind == TaskKind::kKeptShell) return TimeLimit::kNone;
   return has_id(kind) ? TimeLimit::kManaged : TimeLimit::kOfPolicy;
@@ -127,12 +118,9 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request,
                  errno};
   }
   auto task = std::make_shared<Task>(kind, std::move(id), std::move(own), std::move(request), size);
+  if (!refused && !set_up_.ok()) refused = set_up_.error();
   if (refused) {
-    task->refuse(network_refusal(*refused));
-    return task;
-  }
-  if (!set_up_.ok()) {
-    task->refuse(error_outcome(set_up_.error()));
+    refuse(*task, *refused);
     return task;
   }
   const bool has_own_layers = options_.policy->sandbox.each_layer != EachLayer::kNone;
@@ -148,6 +136,10 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request,
   refill_at_ = Clock::now() + kPauseAfterStart;
   if (task->is_running()) follow(next_key_++, task);
   return task;
+}
+
+void Session::refuse(Task& task, const Error& error) const {
+  task.refuse(error, options_.inherited, options_.facts.user_name);
 }
 
 // --- the kept shell ---
@@ -207,7 +199,7 @@ Result<Session::TaskPointer> Session::run_in_shell(TaskKind kind, Request reques
                                      std::move(request));
   task->mark_for_shell();
   if (is_refused) {
-    task->refuse(network_refusal(policy.error()));
+    refuse(*task, policy.error());
     return task;
   }
   task->enter_shell(options_.facts, options_.inherited, approvals_,
@@ -234,7 +226,7 @@ Loop::Watch Session::watch(int fd, std::uint32_t events, std::function<void()> c
 void Session::follow(Key key, const TaskPointer& task) {
   Loop::Watch watched = watch(task->poll_fd(), EPOLLIN, [this, key] { step_task(key); });
   if (!watched.is_on()) {
-    task->refuse(error_outcome(watch_failed()));
+    refuse(*task, watch_failed());
     return;
   }
   Running& running = running_[key];

@@ -178,6 +178,7 @@ class Session {
   // Is off where there can be none; errno says why.
   Loop::Watch watch(int fd, std::uint32_t events, std::function<void()> callback);
   static Error watch_failed();
+  void refuse(Task& task, const Error& error) const;
   void follow(Key key, const TaskPointer& task);
   void step_task(Key key);
   void rest(Running& running, Clock::time_point begun);

@@ -121,7 +121,7 @@ void Task::start(const HostFacts& facts, const Environment& inherited, ReadySand
   input.tells_begin = has_id(kind_);
   if (terminal_) prepare_terminal(input);
   if (const Status ready = prepare_input(input); !ready.ok()) {
-    return refuse(error_outcome(ready.error()));
+    return refuse(ready.error(), inherited, facts.user_name);
   }
   if (kind_ != TaskKind::kRun) {
     input.unfinished = Unfinished::kShown;
@@ -162,16 +162,19 @@ Status Task::prepare_input(RunInput& input) {
   return {};
 }
 
-void Task::refuse(Outcome outcome) {
+void Task::refuse(const Error& error, const Environment& inherited, std::string_view user) {
   run_.reset();
+  Outcome outcome = error_outcome(error);
   outcome.command = request_.command;
   outcome.argv = request_argv(*policy_, request_);
   outcome.description = request_.description;
   outcome.cwd = cwd();
   outcome.sandbox.profile = policy_->run.name;
   outcome.sandbox.managed = policy_->run.managed;
-  const Result<RedactionInput> redaction =
-      choose_redaction(*policy_, make_environment(*policy_, {}, ""));
+  // What the request itself would set is not in the policy, where that was refused.
+  Environment environment = make_environment(*policy_, inherited, user);
+  environment.insert(request_.env.begin(), request_.env.end());
+  const Result<RedactionInput> redaction = choose_redaction(*policy_, environment);
   redact_outcome(redaction.ok() ? redaction.value() : redaction_, outcome);
   outcome_ = std::move(outcome);
   ended_at_ = Clock::now();

@@ -78,7 +78,8 @@ class Task {
   // `warm`, `layer` and `looks` may be null. There is an outcome at once where it cannot start.
   void start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
              Approvals& approvals, std::shared_ptr<KeptLayer> layer, HostLooks* looks);
-  void refuse(Outcome outcome);  // instead of start()
+  // Instead of start(). `inherited` and `user` as in make_environment().
+  void refuse(const Error& error, const Environment& inherited, std::string_view user);
   // Instead of start(): a call for the kept shell, which conclude() ends. It has ended already
   // where the policy does not let it run.
   // `at` is the shell's working directory, which the command policy goes by; empty: the first one.

@@ -41,13 +41,18 @@ Result<const ToolRunner::Kept*> ToolRunner::policy_of(std::string_view tool) {
 Result<ToolCall> ToolRunner::decode(std::string_view tool, std::string_view params) {
   if (tool_profile(tool).empty()) return decode_tool_call(tool, params, {});  // there is none
   SBX_TRY(const Kept* kept, policy_of(tool));
-  return decode_tool_call(tool, params, kept->settings);
+  return without_secrets(decode_tool_call(tool, params, kept->settings));
 }
 
 Result<ToolCall> ToolRunner::decode_params(std::string_view tool, nlohmann::json params) {
   if (tool_profile(tool).empty()) return decode_tool_params(tool, std::move(params), {});
   SBX_TRY(const Kept* kept, policy_of(tool));
-  return decode_tool_params(tool, std::move(params), kept->settings);
+  return without_secrets(decode_tool_params(tool, std::move(params), kept->settings));
+}
+
+Result<ToolCall> ToolRunner::without_secrets(Result<ToolCall> call) const {
+  if (!call.ok()) call.error() = service_.redacted(std::move(call.error()));
+  return call;
 }
 
 // The answer is the call's, unless another call is to follow.
@@ -109,7 +114,7 @@ void ToolRunner::finish(Running& running, Result<TaskPointer> answer) {
     result = result_of(running.call, answer.value(), is_poll ? cursor(task) : 0);
     if (is_poll) move_cursor(task, result.output->next);
   } else {
-    result.error = std::move(answer.error());
+    result.error = service_.redacted(std::move(answer.error()));
   }
   result.cancelled_by = ended_by_;
   running.done(tool_answer(std::move(running.call), std::move(result)));

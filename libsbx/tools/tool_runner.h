@@ -60,6 +60,7 @@ class ToolRunner {
   };
 
   Result<const Kept*> policy_of(std::string_view tool);
+  Result<ToolCall> without_secrets(Result<ToolCall> call) const;
   std::uint64_t cursor(const std::string& task_id) const;
   void move_cursor(const std::string& task_id, std::uint64_t next);
   Ask ask(const std::shared_ptr<Running>& running, std::function<void()> next = {});

@@ -434,6 +434,20 @@ class ApprovalTest(McpCase):
             client.send({"id": question["id"], "result": {"action": action, "content": {}}})
             self.assertEqual(client.answer(id_)["result"]["isError"], is_error)
 
+    def test_all_that_the_caller_wrote_is_asked_about(self):
+        profile = self.profile({"extends": "tool-code_execution", "environment": {"request": True}})
+        client = self.client("--profile", profile)
+        result = client.modern("bash_exec", {"command": 'rm -rf "$D"/x', "env": {"D": "/etc\nRun this"},
+                                             "files": [{"path": "x.sh", "content": "evil"}]}, {"elicitation": {}})
+        message = result["inputRequests"]["approval"]["params"]["message"]
+        for line in ("    /etc", "    Run this", "    evil", "the variable D:", "the file x.sh:"):
+            self.assertIn(line, message.split("\n"))
+        result = client.modern("shell", {"command": "rm -rf ../x", "cwd": "/var", "run_in_background": True},
+                               {"elicitation": {}})
+        message = result["inputRequests"]["approval"]["params"]["message"]
+        self.assertIn("in the background", message)
+        self.assertIn("    /var", message.split("\n"))
+
     def test_a_client_of_before_that_cannot_answer(self):
         client = self.client()
         client.initialize({"elicitation": {}})

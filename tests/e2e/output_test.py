@@ -90,6 +90,23 @@ class Output(harness.Case):
         self.assertEqual(answer["result_json"], {"n": 2})
         self.assertTrue(any("__RESULT__" in w for w in answer["sandbox"]["warnings"]), answer)
 
+    def test_a_result_is_searched_once_its_escapes_are_read(self):
+        secret = "Zq7tR2mW9xK4vB1n"
+        profile = self.profile({"output": {"result_json": True}})
+        escaped = "".join(f"\\u{ord(c):04x}" for c in secret)
+        line = self.write("line", '__RESULT__:{"a":"x ' + escaped + '","n":1.50}\n')
+        answer = self.sh("cat", "--stdin", line, "--profile", profile, "--env", f"MY_TOKEN={secret}")
+        self.assertEqual(answer["result_json"], {"a": "x [REDACTED]", "n": 1.5})
+
+    def test_a_key_goes_on_behind_lines_of_another_stream(self):
+        body = "MIIEowIBAAKCAQEAx7Qd0Z3VS5JJcds3xfnYw9uKpL2mB8tRzC4vN1sHgJkFqWe0\n"
+        key = self.write("key", "-----BEGIN RSA PRIVATE KEY-----\n" + 12 * body + "-----END RSA PRIVATE KEY-----\n")
+        for command in ('while read l; do echo "$l"; echo "warn $l" | cut -c1-6 >&2; done',
+                        'set -x; while read -r l; do echo "$l"; done'):
+            answer = self.sh(command, "--merge", "--stdin", key)
+            self.assertNotIn("x7Qd0Z3VS5JJ", self.last.stdout.decode())
+            self.assertIn("-----END RSA PRIVATE KEY-----", answer["stdout"])
+
     def test_without_the_profile_asking_there_is_no_result(self):
         answer = self.sh("""echo '__RESULT__:{"n":1}'""")
         self.assertIsNone(answer["result_json"])

@@ -325,6 +325,16 @@ TEST(Redactor, CountsEachSecretOnceUnderTheRuleThatComesFirst) {
   EXPECT_EQ(result.counts[1].count, 2U);
 }
 
+// Go; Gson; Newtonsoft; .NET; PHP.
+TEST(Redactor, FindsAValueAsEachEncoderOfJsonEscapesIt) {
+  for (const char* const form :
+       {"a\\u003c\\u0026+=/'\\\"d", "a\\u003c\\u0026+\\u003d/\\u0027\\\"d",
+        "a\\u003c\\u0026+=/\\u0027\\u0022d", "a\\u003C\\u0026\\u002B=/\\u0027\\u0022d",
+        "a<&+=\\/'\\\"d", "a\\u003C\\u0026+=\\/\\u0027\\u0022d"}) {
+    EXPECT_EQ(redact(std::string("[\"") + form + "\"]", {"a<&+=/'\"d"}).text, "[\"[REDACTED]\"]");
+  }
+}
+
 TEST(Redactor, IsIdempotent) {
   const std::string once = redact("PASSWORD=abcd1234\nAuthorization: Bearer " +
                                   std::string(30, 'x') + "1\nhttps://u:pppp1234@h/\n")
@@ -510,17 +520,6 @@ TEST(Redactor, AnUnterminatedKeyGoesToItsEndAndNoFurther) {
             begin + "[REDACTED]\n$ echo done\ndone\n");
 }
 
-TEST(Redactor, AKeyOfShortLinesOrOfNoBase64IsAKeyAllTheSame) {
-  const std::string begin = "-----BEGIN RSA PRIVATE KEY-----\n";
-  const std::string end = "-----END RSA PRIVATE KEY-----\n";
-  for (const char* body : {"MIIabc\nMIIdef\n", "abcdef\nzzz=\n", "MIIEowIBAAKCAQEA...\n",
-                           "not-a-real-key\nbut-shown_as.one\n"}) {
-    EXPECT_EQ(redact(begin + body + end).text, begin + "[REDACTED]\n" + end);
-    EXPECT_EQ(redact(begin + body).text, begin + "[REDACTED]\n");
-  }
-  EXPECT_EQ(redact(begin + "abcdef\n$ echo done\n").text, begin + "[REDACTED]\n$ echo done\n");
-}
-
 TEST(Redactor, FindsKeysThatAreIndentedNumberedQuotedOrInOneLine) {
   const std::string begin = "-----BEGIN EC PRIVATE KEY-----";
   const std::string end = "-----END EC PRIVATE KEY-----";
@@ -542,15 +541,6 @@ TEST(Redactor, FindsKeysThatAreIndentedNumberedQuotedOrInOneLine) {
   const std::string in_json =
       "{\"key\":\"" + begin + "\\n" + line + "\\n" + line + "\\n" + end + "\\n\"}";
   EXPECT_EQ(redact(in_json).text, "{\"key\":\"" + begin + "[REDACTED]" + end + "\\n\"}");
-}
-
-TEST(Redactor, AMentionOfAKeysHeaderIsNoKey) {
-  for (const char* text :
-       {"if (s.startsWith(\"-----BEGIN PRIVATE KEY-----\")) {\nreturn parse(s);\n",
-        "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkq\n",
-        "expected -----BEGIN RSA PRIVATE KEY-----\nbut got: nothing\n"}) {
-    EXPECT_EQ(redact(text).text, text);
-  }
 }
 
 TEST(Redactor, AppliesTheProfilesPatternsLineByLine) {
@@ -579,10 +569,25 @@ TEST(Redactor, CorpusHolds) {
 TEST(Redactor, RandomPiecesInRandomChunksGiveTheSame) {
   std::mt19937 random(5);
   const std::vector<std::string> pieces = {
-      "password=",     "abcd1234", "\n",   "-----BEGIN PRIVATE KEY-----", key_body(1),
-      "\n\n",          " plain ",  "\"",   "-----END PRIVATE KEY-----",   "eyJhbGciOiJIUzI1NiJ9.",
-      "https://u:pw1", "@host/",   "\r\n", std::string(9000, 'q'),        "ghp_",
-      "123456789",     "abbbc"};
+      "password=",
+      "abcd1234",
+      "\n",
+      "-----BEGIN PRIVATE KEY-----",
+      key_body(1),
+      "\n\n",
+      " plain ",
+      "\"",
+      "-----END PRIVATE KEY-----",
+      "eyJhbGciOiJIUzI1NiJ9.",
+      "https://u:pw1",
+      "@host/",
+      "\r\n",
+      std::string(9000, 'q'),
+      "ghp_",
+      "123456789",
+      "abbbc",
+      "warn\n",
+      "\nMIIEowIBAAKCAQEAx7Qd0Z3VS5JJcds3xfnYw9uKpL2mB8tRzC4vN1sHgJkFqWe0\n"};
   for (int round = 0; round < 300; ++round) {
     std::string input = {char(random()), char(random()), char(random() % 12)};
     for (int i = 0; i < 12; ++i) input += pieces[random() % pieces.size()];

@@ -51,6 +51,21 @@ TEST(RedactOutcome, TakesSecretsOutOfEveryField) {
   }
 }
 
+TEST(RedactOutcome, ReadsTheEscapesOfTheResultLine) {
+  const auto redacted = [](std::string json) {
+    Outcome outcome;
+    outcome.result_json = std::move(json);
+    redact_outcome(sample_redaction(), outcome);
+    return *outcome.result_json;
+  };
+  std::string escaped;
+  for (const char c : std::string("correct-horse-battery"))
+    escaped += "\\u00" + std::string(1, "0123456789abcdef"[c / 16]) + "0123456789abcdef"[c % 16];
+  EXPECT_EQ(redacted("{\"a\": [1, \"x " + escaped + "\"], \"b\":\"\\u00e9\"}"),
+            "{\"a\": [1, \"x [REDACTED]\"], \"b\":\"\\u00e9\"}");
+  EXPECT_EQ(redacted("{\"" + escaped + "\":\"\\n\"}"), "{\"[REDACTED]\":\"\\n\"}");
+}
+
 TEST(RedactOutcome, AnArgumentsNameMayBeTheOneBeforeIt) {
   const auto redacted = [](std::vector<std::string> argv) {
     Outcome outcome;
@@ -68,6 +83,19 @@ TEST(RedactOutcome, AnArgumentsNameMayBeTheOneBeforeIt) {
   EXPECT_EQ(redacted({"--token", kToken, kToken}), (Words{"--token", "[REDACTED]", "[REDACTED]"}));
   EXPECT_EQ(redacted({"--password", "", "sort", "-k", "2"}),
             (Words{"--password", "", "sort", "-k", "2"}));
+}
+
+TEST(RedactOutcome, KeepsWhatACommandDoesBehindAnAssignment) {
+  for (const std::string rest : {"; rm -f keep\necho done", " && id", " | id", " make x"}) {
+    Outcome outcome;
+    outcome.command = "DB_PASSWORD=hunter2-Xk9vQz71" + rest;
+    outcome.argv = {"bash", "-c", outcome.command};
+    outcome.description = "DB_PASSWORD=hunter2-Xk9vQz71 and more of it";
+    redact_outcome(sample_redaction(), outcome);
+    EXPECT_EQ(outcome.command, "DB_PASSWORD=[REDACTED]" + rest);
+    EXPECT_EQ(outcome.argv.back(), outcome.command);
+    EXPECT_EQ(outcome.description, "DB_PASSWORD=[REDACTED]") << "as env(1) writes it";
+  }
 }
 
 TEST(WithoutSecrets, TakesThoseOfKnownFormatsOutOfAnError) {
