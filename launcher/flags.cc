@@ -152,13 +152,13 @@ Result<ParseOutcome> parse_with(const Verb& verb, const std::vector<const FlagRo
     app.parse(words);
   } catch (const CLI::CallForHelp&) {
     return ParseOutcome{app.help()};
-  } catch (const CLI::ExtrasError& error) {
-    SBX_CHECK_OK(check_values(app));  // what is left over may be of a flag that was swallowed
-    const std::vector<std::string> extras = app.remaining();
-    const std::string first = extras.empty() ? error.what() : extras.front();
-    std::optional<Error> refusal = refusal_of(verb, first);
-    return refusal ? *std::move(refusal) : unknown_argument(app, first);
   } catch (const CLI::ParseError& error) {
+    // Also where a word is missing: it may be what a misspelt flag was to bring.
+    if (const std::vector<std::string> extras = app.remaining(); !extras.empty()) {
+      SBX_CHECK_OK(check_values(app));  // what is left over may be of a flag that was swallowed
+      std::optional<Error> refusal = refusal_of(verb, extras.front());
+      return refusal ? *std::move(refusal) : unknown_argument(app, extras.front());
+    }
     // CLI11's messages open with the flag: "--timeout: 1 required TEXT missing".
     const std::string what = error.what();
     const std::size_t colon = what.find(':');

@@ -33,7 +33,7 @@ void run_verb() {
   const int argc = argument_count;
   char** const argv = argument_values;
   sbx::Invocation invocation;
-  sbx::prepare_process();
+  invocation.is_stdin_closed = sbx::prepare_process();
   invocation.environment = sbx::read_environment(environ);
   invocation.is_in_scope = invocation.environment.erase(sbx::kInScope) > 0;
   invocation.arguments.assign(argv + std::min(argc, 1), argv + argc);

@@ -22,6 +22,7 @@
 #include "json/reader.h"
 #include "json/writer.h"
 #include "process.h"
+#include "profile/upstream.h"
 #include "rpc/json_rpc.h"
 #include "serve_protocol.h"
 #include "sys/calls.h"
@@ -103,9 +104,16 @@ Status start_server(const SessionClient::Wanted& wanted) {
   return read_error(*error);
 }
 
-std::string shown(const std::vector<std::string>& values) {
-  std::string out;
-  for (const std::string& value : values) out += " " + value;
+// What may be secret is only named: a variable's value, a proxy's password.
+std::string shown(const std::string& flag, const std::vector<std::string>& values) {
+  std::string out = flag;
+  for (const std::string& value : values) {
+    if (flag == "--env") {
+      out += " " + value.substr(0, value.find('=')) + "=...";
+    } else {
+      out += " " + (flag == "--upstream-proxy" ? without_users(value, Urls::kOfProxy) : value);
+    }
+  }
   return out;
 }
 
@@ -145,8 +153,8 @@ Status check_agreement(const json& greeting, const SessionClient::Wanted& wanted
     }
     return Error{ErrorCode::kSessionFailed,
                  "session '" + wanted.session + "' runs " +
-                     (has ? "with " + flag + shown(*has) : "without " + flag) + ", not with " +
-                     flag + shown(values),
+                     (has ? "with " + shown(flag, *has) : "without " + flag) + ", not with " +
+                     shown(flag, values),
                  flag,
                  "leave the flag out, use another --session, or end this one: sbx-run call "
                  "shutdown --session " +

@@ -16,6 +16,7 @@ struct Invocation {
   std::vector<std::string> arguments;     // behind the verb
   std::vector<std::string> command_line;  // all of it but the program's name
   bool is_in_scope = false;               // executed anew, see scope.h
+  bool is_stdin_closed = false;           // /dev/null stands in for it
   Environment environment;
 };
 

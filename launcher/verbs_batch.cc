@@ -17,6 +17,10 @@ namespace {
 // Its words: own flags and the file, then "--", then the flags that `serve` gets.
 Result<std::vector<std::string>> batch_words(const Invocation& invocation, RunOptions& options) {
   const Verb& verb = *invocation.verb;
+  if (invocation.is_stdin_closed && (options.tasks.empty() || options.tasks == "-")) {
+    return Error{ErrorCode::kBadDescriptor, "standard input is closed", "stdin",
+                 "give the tasks on it, or name a file"};
+  }
   if (!options.layer.empty() && !options.jobs.empty() && options.jobs != "1") {
     return Error{ErrorCode::kBadFlag, "one command at a time runs in a layer", "--jobs",
                  "leave it out"};
@@ -56,9 +60,12 @@ int verb_batch(const Invocation& invocation) {
   Invocation plain = invocation;
   std::replace(plain.arguments.begin(), plain.arguments.end(), std::string("--resume=failed"),
                std::string("--resume-failed"));
-  const Result<ParseOutcome> parsed = parse_flags(plain, options);
+  Result<ParseOutcome> parsed = parse_flags(plain, options);
+  if (!parsed.ok() && parsed.error().message == "--resume takes no value") {
+    parsed.error().hint += ", or --resume=failed";
+  }
   if (parsed.ok() && parsed.value().help) {
-    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+    return say(*parsed.value().help);
   }
   Result<std::vector<std::string>> words =
       parsed.ok() ? batch_words(plain, options) : Result<std::vector<std::string>>(parsed.error());

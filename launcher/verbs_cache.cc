@@ -44,7 +44,7 @@ int list_caches(const std::string& place, bool json) {
     text += name + "  " + std::to_string(measured / 1024) + " KiB\n";
   }
   const std::string out = json ? list.dump() + "\n" : (text.empty() ? "no caches\n" : text);
-  return write_all(STDOUT_FILENO, out) ? 0 : 125;
+  return say(out);
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ int verb_cache(const Invocation& invocation) {
   RunOptions options;
   const Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (!parsed.ok()) return refuse(parsed.error(), invocation);
-  if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+  if (parsed.value().help) return say(*parsed.value().help);
   const Result<std::string> place = cache_place(invocation.environment);
   // It prints text: JSON where that was asked for.
   const auto refused = [&](const Error& error) {

@@ -88,9 +88,10 @@ struct CallAnswer {
 };
 
 Result<CallAnswer> call_here(const RunOptions& options, const Invocation& invocation,
-                             const std::string& method, const std::string& params) {
+                             const std::string& method, const std::string& params,
+                             const OwnedFd& owner) {
+  SBX_CHECK_OK(check_owner(owner));
   SBX_TRY(const OwnedFd signals, signal_descriptor(false));
-  SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
   SBX_TRY(SessionOptions session, prepare_session(options, invocation));
   session.owner_pidfd = owner.get();
   auto [answer, number] =
@@ -121,10 +122,14 @@ int verb_call(const Invocation& invocation) {
     // Before anybody waits for its params. The greeting is the connection's own.
     const auto known = find_method(methods(), method);
     if (!known.ok() && (method != "hello" || options.session.empty())) return known.error();
+    OwnedFd owner;
+    if (options.session.empty()) {
+      SBX_TRY(owner, owner_descriptor(options.owner_pid));
+    }
     SBX_TRY(std::string params, read_source(options.params_file, "--params", kMaxLineBytes));
     if (params.find_first_not_of(" \t\r\n") == std::string::npos) params = "{}";
     // One line on the wire, however it is laid out in the file.
-    if (options.session.empty()) return call_here(options, invocation, method, params);
+    if (options.session.empty()) return call_here(options, invocation, method, params, owner);
     SBX_TRY(const json document, read_json_strict(params));
     return call_session(options, invocation, method, document.dump());
   };

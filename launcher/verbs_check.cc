@@ -18,14 +18,14 @@ int verb_check(const Invocation& invocation) {
     return refuse(error, invocation, error_exit_status(error.code));
   };
   if (!parsed.ok()) return refused(parsed.error());
-  if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+  if (parsed.value().help) return say(*parsed.value().help);
   Result<Prepared> prepared = prepare(options, invocation);
   if (!prepared.ok()) return refused(prepared.error());
   const Policy& policy = *prepared.value().policy;
   const Request& request = prepared.value().request;
   const Environment base =
       make_environment(policy, invocation.environment, prepared.value().facts.user_name);
-  const Result<Judgement> judgement = judge_command(policy, request, base);
+  const Result<Judgement> judgement = shown_judgement(policy, request, base);
   if (!judgement.ok()) return refused(judgement.error());
   const auto say = wants_json(invocation) ? judgement_to_json : judgement_to_text;
   const bool is_said = print(say(judgement.value()));

@@ -30,8 +30,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 int print(const std::string& text) {
-  return write_all(STDOUT_FILENO, text.empty() || text.ends_with('\n') ? text : text + "\n") ? 0
-                                                                                             : 125;
+  return say(text.empty() || text.ends_with('\n') ? text : text + "\n");
 }
 
 std::string own_path() {

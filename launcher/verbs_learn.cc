@@ -63,7 +63,7 @@ int verb_learn(const Invocation& invocation) {
   RunOptions options;
   const Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (parsed.ok() && parsed.value().help) {
-    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+    return say(*parsed.value().help);
   }
   const Error error = parsed.ok() ? become_learn(options, invocation) : parsed.error();
   return refuse(error, invocation);

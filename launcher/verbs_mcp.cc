@@ -151,7 +151,7 @@ int verb_mcp(const Invocation& invocation) {
   RunOptions options;
   Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (parsed.ok() && parsed.value().help) {
-    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+    return say(*parsed.value().help);
   }
   // Nothing but the protocol goes to stdout.
   const auto refuse = [](const Error& error) {

@@ -14,7 +14,7 @@ int verb_report(const Invocation& invocation) {
   RunOptions options;
   const Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (parsed.ok() && parsed.value().help) {
-    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+    return say(*parsed.value().help);
   }
   std::vector<std::string> words = {"sbx-report", "log", options.what};
   if (!options.out.empty()) words.push_back(options.out);

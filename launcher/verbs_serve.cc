@@ -279,7 +279,7 @@ int verb_serve(const Invocation& invocation) {
   RunOptions options;
   Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (parsed.ok() && parsed.value().help) {
-    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+    return say(*parsed.value().help);
   }
   Status status = parsed.ok() ? check_ways(options) : Status(parsed.error());
   if (status.ok()) status = Serving(std::move(options), invocation).serve();

@@ -26,12 +26,7 @@ namespace sbx {
 
 using nlohmann::json;
 
-bool print(const std::string& text) {
-  if (write_all(STDOUT_FILENO, text.ends_with('\n') ? text : text + "\n")) return true;
-  complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
-                 "give sbx-run a stdout that is open"});
-  return false;
-}
+bool print(const std::string& text) { return say(text.ends_with('\n') ? text : text + "\n") == 0; }
 
 bool wants_json(const Invocation& invocation) {
   const auto& words = invocation.arguments;
@@ -206,7 +201,7 @@ std::optional<int> parse_verb(const Invocation& invocation, RunOptions& options)
   Result<ParseOutcome> outcome = parse_flags(invocation, options);
   if (!outcome.ok()) return refuse(outcome.error(), invocation);
   if (!outcome.value().help) return std::nullopt;
-  return write_all(STDOUT_FILENO, *outcome.value().help) ? 0 : 125;
+  return say(*outcome.value().help);
 }
 
 std::optional<int> parse_task(const Invocation& invocation, RunOptions& options) {

@@ -36,10 +36,7 @@ int print(const Printed& answer, int signal_fd) {
   if (answer.refusal) complain(*answer.refusal);
   const int written = write_answer(STDOUT_FILENO, answer.text, signal_fd);
   if (written == 0) return answer.exit_status;
-  if (written > 0) return 128 + written;
-  complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
-                 "give sbx-run a stdout that is open"});
-  return 125;
+  return written > 0 ? 128 + written : stdout_unwritable();
 }
 
 // Tasks end with the process that holds them.
@@ -78,10 +75,14 @@ Printed run_call(Service& service, ToolRunner& runner, ToolCall call, int signal
   return printed(tool_refusal(tool, Error{ErrorCode::kCancelled, "ended with its caller", "", ""}));
 }
 
-Result<int> call_in_process(const RunOptions& options, const Invocation& invocation,
-                            const std::string& params, int signal_fd) {
-  SBX_TRY(SessionOptions session, prepare_tool(options, invocation, options.name));
+Result<int> call_in_process(const RunOptions& options, const Invocation& invocation) {
   SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
+  // Before signals are ours: while it waits for its params they end it.
+  SBX_TRY(const std::string params, read_params_text(options.params_file));
+  SBX_CHECK_OK(check_owner(owner));
+  SBX_TRY(const OwnedFd signals, signal_descriptor(false));
+  const int signal_fd = signals.get();
+  SBX_TRY(SessionOptions session, prepare_tool(options, invocation, options.name));
   session.owner_pidfd = owner.get();
   Service service(std::move(session));
   ToolRunner runner(
@@ -169,7 +170,7 @@ int verb_tool(const Invocation& invocation) {
   RunOptions options;
   Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (parsed.ok() && parsed.value().help) {
-    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+    return say(*parsed.value().help);
   }
   const auto refuse = [&](const Error& error) {
     return print(printed(tool_refusal(options.name, error)), -1);
@@ -179,11 +180,7 @@ int verb_tool(const Invocation& invocation) {
     const Result<int> status = call_in_session(options, invocation);
     return status.ok() ? status.value() : refuse(status.error());
   }
-  Result<OwnedFd> signals = signal_descriptor(false);
-  if (!signals.ok()) return refuse(signals.error());
-  const Result<std::string> params = read_params_text(options.params_file);
-  if (!params.ok()) return refuse(params.error());
-  Result<int> status = call_in_process(options, invocation, params.value(), signals.value().get());
+  const Result<int> status = call_in_process(options, invocation);
   return status.ok() ? status.value() : refuse(status.error());
 }
 

@@ -13,7 +13,7 @@ int verb_top(const Invocation& invocation) {
   RunOptions options;
   const Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (parsed.ok() && parsed.value().help) {
-    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+    return say(*parsed.value().help);
   }
   const auto become = [&]() -> Error {
     if (!parsed.ok()) return parsed.error();

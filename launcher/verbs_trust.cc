@@ -74,7 +74,7 @@ int verb_trust(const Invocation& invocation) {
   RunOptions options;
   const Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (parsed.ok() && parsed.value().help) {
-    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+    return say(*parsed.value().help);
   }
   const Result<Json> answer =
       parsed.ok() ? change_trust(options, invocation) : Result<Json>(parsed.error());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // O_APPEND places each write(2) at the end, under the inode's lock. A line that a full disk cut
-// short is taken back; for that, long lines are written under flock(2).
+// short is taken back; for that, long lines are written under flock(2). One that a crash cut short
+// is ended by the next line's write.
 #include "host_files/append_file.h"
 
 #include <fcntl.h>
@@ -22,6 +23,19 @@ void lock_for_a_while(int file) {
   }
 }
 
+// Whether a crash left the last line without its end. While another writes a line, its beginning
+// looks the same, but not for long.
+bool ends_torn(int file) {
+  for (int i = 0; i < 20; ++i) {
+    const off_t end = lseek(file, 0, SEEK_END);
+    char last = '\n';
+    if (end <= 0 || pread(file, &last, 1, end - 1) != 1 || last == '\n') return false;
+    const struct timespec pause { 0, 2'000'000 };
+    nanosleep(&pause, nullptr);
+  }
+  return true;
+}
+
 Error unwritable(const std::string& path, const std::string& where, const std::string& why,
                  int error) {
   return Error{ErrorCode::kOutputUnwritable, "the log cannot be written: " + path + ": " + why,
@@ -31,9 +45,14 @@ Error unwritable(const std::string& path, const std::string& where, const std::s
 }  // namespace
 
 Result<AppendFile> AppendFile::open(const std::string& path, std::string_view where) {
-  OwnedFd file(
-      ::open(path.c_str(),
-             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600));
+  const auto open_for = [&](int access) {
+    return OwnedFd(
+        ::open(path.c_str(),
+               access | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600));
+  };
+  OwnedFd file = open_for(O_RDWR);
+  // One that may not be read: its last line is not looked at.
+  if (!file.is_open() && errno == EACCES) file = open_for(O_WRONLY);
   if (!file.is_open()) return unwritable(path, std::string(where), errno_text(errno), errno);
   struct stat info {};
   if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -43,11 +62,14 @@ Result<AppendFile> AppendFile::open(const std::string& path, std::string_view wh
 }
 
 Status AppendFile::append_line(std::string_view line) {
-  std::string text(line);
-  text += '\n';
   constexpr std::size_t kLong = 4096;
-  const bool is_locked = text.size() > kLong;
+  bool is_torn = ends_torn(file_.get());
+  const bool is_locked = is_torn || line.size() >= kLong;
   if (is_locked) lock_for_a_while(file_.get());
+  if (is_torn) is_torn = ends_torn(file_.get());  // another may have mended it meanwhile
+  std::string text(is_torn ? "\n" : "");
+  text += line;
+  text += '\n';
   const ssize_t size = write(file_.get(), text.data(), text.size());
   Status status;
   if (size != static_cast<ssize_t>(text.size())) {

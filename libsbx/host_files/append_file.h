@@ -16,7 +16,8 @@ class AppendFile {
   // Made with mode 0600 where it is missing. Errors: kOutputUnwritable with this `where`.
   static Result<AppendFile> open(const std::string& path, std::string_view where);
 
-  // Adds `line` (without a newline) whole, or nothing of it. Errors: kOutputUnwritable.
+  // Adds `line` (without a newline) whole, or nothing of it, on a line of its own. Errors:
+  // kOutputUnwritable.
   Status append_line(std::string_view line);
 
  private:

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,15 +16,17 @@
 
 #include "launch/descriptors.h"
 #include "launch/guards.h"
+#include "sys/calls.h"
 
 namespace sbx {
 namespace {
 
+// Those as well that the C library keeps for itself, and does not set.
 void default_signals() {
-  struct sigaction action {};
-  action.sa_handler = SIG_DFL;
+  constexpr std::uint64_t kDefault[4] = {};  // the kernel's struct sigaction
   for (int number = 1; number < NSIG; ++number) {
-    if (number != SIGKILL && number != SIGSTOP) ::sigaction(number, &action, nullptr);
+    sys::call_without_errno(SYS_rt_sigaction, number, reinterpret_cast<long>(kDefault), 0,
+                            sizeof(std::uint64_t));
   }
 }
 

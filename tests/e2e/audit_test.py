@@ -90,6 +90,46 @@ class Audit(harness.Case):
         self.assertEqual(record["command"], "echo [REDACTED]")
         self.assertEqual(record["redactions"]["count"], 1)
 
+    def test_what_is_refused_before_it_runs_is_redacted_and_dated(self):
+        secret = "Zq7tR2mW9xK4vB1n"
+        env = {**os.environ, "MY_TOKEN": secret}
+        cases = [({"command": f"echo {secret}", "description": secret}, ["--pass-env", "MY_TOKEN"]),
+                 ({"argv": ["echo", secret]}, ["--scrub", "off"]),
+                 ({"command": f"echo {secret}", "env": {"MY_TOKEN": secret}}, []),
+                 ({"command": f"echo {secret}", "shell": "kept"}, ["--env", f"MY_TOKEN={secret}"])]
+        for request, flags in cases:
+            done = self.raw("call", "run", "--audit", self.log, *flags, env=env, stdin=None,
+                            input=json.dumps({**request, "network": True}).encode())
+            answer = json.loads(done.stdout)
+            self.assertEqual((answer["status"], answer["error"]["code"]), ("denied", "not_granted"))
+            self.assertNotIn(secret, done.stdout.decode() + done.stderr.decode(), request)
+            self.assertGreater(answer["started_at"], "2020")
+        with open(self.log) as file:
+            self.assertNotIn(secret, file.read())
+        self.assertEqual(len(self.records()), len(cases))
+        for record in self.records():
+            self.assertGreater(record["time"], "2020")
+
+    def test_a_record_stands_on_a_line_of_its_own(self):
+        torn = '{"status":"ex'
+        with open(self.log, "w") as file:
+            file.write(torn)
+        self.sh("true", "--audit", self.log)
+        self.sh("true", "--audit", self.log)
+        with open(self.log) as file:
+            first, *others = file.read().splitlines()
+        self.assertEqual((first, [json.loads(line)["status"] for line in others]), (torn, ["exited"] * 2))
+
+    def test_the_log_is_not_the_result_file(self):
+        for name in (self.log, os.path.join(self.base, ".", "audit.jsonl")):
+            done = self.raw("exec", "--result-file", name, "--audit", self.log, "-c", "true")
+            self.assertEqual(done.returncode, 125, done)
+            self.assertIn(b"--result-file and --audit name the same file", done.stderr)
+            with open(self.log, "a") as file:
+                file.write("kept\n")
+        with open(self.log) as file:
+            self.assertEqual(file.read(), "kept\nkept\n")
+
     def test_a_run_that_cannot_start_is_recorded(self):
         self.run_json("--audit", self.log, "--", "/no/such/program")
         (record,) = self.records()

@@ -78,6 +78,7 @@ class BadInput(harness.Case):
         for verb, flag in ((), "--overlay"), ((), "--json"), (("batch",), "--resume"):
             error = self.run_json(*verb, flag + "=x", *(() if verb else self.COMMAND))["error"]
             self.assertEqual((error["message"], error["where"]), (flag + " takes no value", flag))
+        self.assertIn("--resume=failed", error["hint"])
 
     def test_a_word_that_a_verb_cannot_honour_is_refused(self):
         for words in (("profile", "list", "default"), ("schema", "result", "shell"), ("layer", "list", "x"),

@@ -166,6 +166,23 @@ class Approval(Case):
         self.assertEqual(answer["status"], "exited", answer)
         self.assertTrue(answer["sandbox"]["layers"]["seccomp"])
 
+    def test_an_approval_is_for_what_the_command_reads_too(self):
+        """A variable that its text names, and the file that is its input."""
+        command = 'rm -rf "$FOO"'
+        def ask(value, *flags):
+            return self.sh(command, "--profile", self.profile_path, "--pass-env", "FOO", *flags,
+                           env={**os.environ, "FOO": value})
+        approve = ("--approve", ask("/nothing")["approval"]["digest"])
+        self.assertEqual(ask("/other", *approve)["status"], "needs_approval")
+        self.assertEqual(ask("/nothing", *approve)["status"], "exited")
+        names, flags = self.write("names", "one\n"), ("--stdin", self.base + "/names")
+        command = "xargs rm -rf"
+        approve = ("--approve", ask("", *flags)["approval"]["digest"])
+        with open(names, "a") as file:
+            file.write("two\n")
+        self.assertEqual(ask("", *flags, *approve)["status"], "needs_approval")
+        self.assertEqual(ask("", *flags, "--approve", ask("", *flags)["approval"]["digest"])["status"], "exited")
+
     def test_an_approval_counts_once(self):
         digest = self.ask()["approval"]["digest"]
         other = self.ask()["approval"]["digest"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Life and death of a run: what ends it, how soon, and that nothing of it is left."""
 
+import ctypes
 import json
 import os
 import resource
@@ -176,10 +177,39 @@ class Life(harness.Case):
         answer = json.loads(process.communicate(timeout=harness.BOUND)[0])
         self.assertEqual((answer["status"], answer["stdout"]), ("exited", "done\n"))
 
+    def test_nothing_runs_for_a_caller_that_ended_before_it_had_said_what(self):
+        for verb in (("call", "run"), ("tool", "bash")):
+            reading, writing = os.pipe()
+            out = os.path.join(self.base, verb[0])
+            caller = subprocess.Popen(["sh", "-c", f'"$@" <&{reading} > {out} 2>&1 & exec sleep 60', "sh", harness.SBX_RUN,
+                                       *verb], cwd=self.work, pass_fds=(reading,))
+            os.close(reading)
+
+            def knows_its_caller(pid=caller.pid):
+                try:
+                    with open(f"/proc/{pid}/task/{pid}/children") as file:
+                        fds = f"/proc/{file.read().split()[0]}/fd"
+                    return any("pidfd" in os.readlink(f"{fds}/{fd}") for fd in os.listdir(fds))
+                except (OSError, IndexError):
+                    return False
+
+            self.assertTrue(until(knows_its_caller))
+            caller.kill()
+            caller.wait()
+            os.write(writing, b'{"command": "touch ran"}')
+            os.close(writing)
+            self.assertTrue(until(lambda path=out: "the caller has ended" in open(path).read()))
+            self.assertEqual(os.listdir(self.work), [])
+
     def test_the_command_has_default_dispositions_and_an_empty_mask(self):
+        libc = ctypes.CDLL(None)
+
         def spoil():
             for number in (signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE):
                 signal.signal(number, signal.SIG_IGN)
+            ignored = (ctypes.c_ulong * 4)(1)  # SIG_IGN, of those too that the C library keeps for itself
+            for number in (32, 33):
+                libc.syscall({"x86_64": 13, "aarch64": 134}[os.uname().machine], number, ignored, None, 8)
             signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
             os.umask(0o077)
 

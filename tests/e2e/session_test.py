@@ -302,6 +302,16 @@ class Tasks(session_harness.Case):
             self.assertEqual(answer["error"]["code"], "session_failed", flags)
             self.assertEqual(answer["error"]["where"], flags[0])
 
+    def test_what_a_session_runs_with_is_told_without_its_secrets(self):
+        self.start("true", "--env", "MY_TOKEN=Zq7tR2mW9xK4vB1n", "--net", "outbound",
+                   "--upstream-proxy", "http://joe:pw12345678@127.0.0.1:9")
+        for flags, has in ((["--env", "OTHER=1"], "with --env MY_TOKEN=..., not with --env OTHER=..."),
+                           (["--upstream-proxy", "http://127.0.0.1:8"], "with --upstream-proxy http://127.0.0.1:9")):
+            answer = self.verb("start", *S, *flags, "-c", "true", status=125)
+            self.assertIn(has, answer["error"]["message"])
+            for secret in (b"Zq7tR2mW9xK4vB1n", b"pw12345678"):
+                self.assertNotIn(secret, json.dumps(answer).encode())
+
     def test_sessions_are_apart(self):
         task = self.start("true", session="one")
         self.start("true", session="two")
@@ -494,6 +504,30 @@ class Call(session_harness.Case):
                 answer = self.call(method, params, *flags, status=125)
                 self.assertEqual(answer["error"]["code"], code)
                 self.assertEqual(set(answer), {"error"})
+
+    def test_what_an_error_or_a_verdict_repeats_is_redacted(self):
+        secret = "Zq7tR2mW9xK4vB1n"
+        self.env["MY_TOKEN"] = secret
+        pass_it = ["--pass-env", "MY_TOKEN"]
+        for flags in (pass_it, [*pass_it, *S]):
+            for method, params in (("status", {"task_id": secret}), ("run", {secret: 1}),
+                                   ("run", {"command": "x", "cwd": f"../{secret}/.."}),
+                                   ("run", {"command": "x", "files": [{"path": "a", "content": "", "mode": secret}]}),
+                                   ("tool", {"name": "bash", "params": {secret: 1}})):
+                done = self.cli("call", method, *flags, input=json.dumps(params).encode(), stdin=None)
+                self.assertEqual(done.returncode, 125, done)
+                self.assertNotIn(secret.encode(), done.stdout + done.stderr, method)
+            checked = self.call("check", {"command": f"rm -rf /{secret}"}, *flags)
+            self.assertEqual(checked["rules"][0]["target"], "/[REDACTED]")
+        done = self.cli("check", *pass_it, "-c", f"rm -rf /{secret}")
+        self.assertEqual(json.loads(done.stdout)["rules"][0]["target"], "/[REDACTED]")
+        done = self.cli("tool", "bash", *pass_it, input=json.dumps({secret: 1}).encode(), stdin=None)
+        self.assertNotIn(secret.encode(), done.stdout + done.stderr)
+
+    def test_an_unknown_flag_is_named_where_a_word_is_missing(self):
+        for verb in ("output", "status", "kill"):
+            self.assertEqual(self.verb(verb, "--zzz", status=125)["error"]["where"], "--zzz")
+        self.assertEqual(self.verb("output", status=125)["error"]["message"], "task_id is required")
 
     def test_a_bad_flag_gives_the_whole_result(self):
         for flags in (["--params", "/nope"], ["--params", "/nope", *S], ["--owner-pid", "x"]):

@@ -41,6 +41,18 @@ class Surroundings(harness.Case):
                     answer = json.loads(done.stdout)
                     self.assertEqual((done.returncode, answer["stdout"], answer["stderr"]), (0, "out\n", "err\n"))
 
+    def test_an_answer_that_cannot_be_written_is_said(self):
+        for words in (["explain", "-c", "true"], ["doctor"], ["profile", "list"], ["schema", "result"],
+                      ["--version"], ["--help"], ["layer", "list"], ["layer", "--help"], ["cache", "list"]):
+            with open("/dev/full", "wb") as full:
+                done = self.raw(*words, stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual(done.returncode, 125, words)
+            self.assertEqual(done.stderr.count(b"sbx-run: output_unwritable: "), 1, (words, done.stderr))
+
+    def test_a_batch_says_that_its_stdin_is_closed(self):
+        done = self.raw("batch", preexec_fn=lambda: os.close(0))
+        self.assertEqual((done.returncode, json.loads(done.stdout)["error"]["where"]), (125, "stdin"), done)
+
     def test_few_descriptors_suffice_or_the_error_is_clear(self):
         for soft, hard in ((22, 22), (24, 24), (16, 4096)):
             with self.subTest(soft=soft, hard=hard):

@@ -367,6 +367,15 @@ class ExecuteCommandTest(ToolCase):
         self.assertTrue(text.startswith("Exit code: 130\nstdout:\nstderr:\n"), text)
         self.assertEqual(self.find(mark), [])
 
+    def test_d5_a_signal_ends_it_while_it_waits_for_its_params(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            process = subprocess.Popen([SBX_RUN, "tool", "execute_command"], cwd=self.work,
+                                       stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            with process.stdin:
+                time.sleep(0.2)  # until it reads
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=BOUND), -number)
+
     @staticmethod
     def find(mark):
         return [pid for pid in os.listdir("/proc") if pid.isdigit()

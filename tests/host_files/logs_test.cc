@@ -208,5 +208,14 @@ TEST_F(Logs, AHeldLockDoesNotStopALine) {
   EXPECT_EQ(fs::file_size(path), 9001U);
 }
 
+TEST_F(Logs, ALineBehindOneThatACrashCutShortIsOnALineOfItsOwn) {
+  const std::string path = base_ / "log";
+  std::ofstream(path) << "{\"torn";
+  AppendFile log = AppendFile::open(path, "audit.file").value();
+  ASSERT_TRUE(log.append_line("one").ok());
+  ASSERT_TRUE(log.append_line("two").ok());
+  EXPECT_EQ(test::slurp(path), "{\"torn\none\ntwo\n");
+}
+
 }  // namespace
 }  // namespace sbx
