@@ -22,7 +22,9 @@ target_compile_options(sbx_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC bug 105329: false alarms on std::string
   $<$<CXX_COMPILER_ID:Clang>:-fconstexpr-steps=20000000>  # the tables of redaction's keywords
-  -fno-plt -fstack-protector-strong $<$<CONFIG:Release>:-fstack-clash-protection>
+  # A static program has no PLT, and there a call through the GOT is a byte longer than one without.
+  $<$<NOT:$<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>>>>:-fno-plt>
+  -fstack-protector-strong $<$<CONFIG:Release>:-fstack-clash-protection>
   $<$<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>>>:-fPIE>
   -ffunction-sections -fdata-sections
   # The same bytes from any directory: what __FILE__ says begins at the top of the tree.
