@@ -254,7 +254,7 @@ Status check_standard_descriptor(int fd) {
                "descriptor " + std::to_string(fd), "give a file, a pipe or /dev/null"};
 }
 
-Status check_handed_socket(int fd, NetworkMode mode) {
+Status check_handed(int fd, NetworkMode mode) {
   const auto option = [fd](int name) {
     int value = -1;
     socklen_t size = sizeof value;
@@ -262,7 +262,7 @@ Status check_handed_socket(int fd, NetworkMode mode) {
   };
   const int domain = option(SO_DOMAIN);
   const bool is_pipe = domain == AF_UNIX && option(SO_TYPE) != SOCK_DGRAM;
-  if (domain < 0 || is_pipe || mode == NetworkMode::kOpen) return {};
+  if (domain < 0 || is_pipe || mode == NetworkMode::kOpen) return check_standard_descriptor(fd);
   return Error{ErrorCode::kBadDescriptor,
                "descriptor " + std::to_string(fd) +
                    " is a socket of the host's network: it would lead around network.mode",

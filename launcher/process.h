@@ -69,8 +69,8 @@ Result<OwnedFd> open_result_file(const std::string& path);
 
 // Errors: kBadDescriptor for a directory or an O_PATH descriptor, which would lead out.
 Status check_standard_descriptor(int fd);
-// Refuses one that a command could connect, bind or send from in the host's network: it may take
-// part in that in the mode `open` alone. A Unix stream is as good as a pipe.
-Status check_handed_socket(int fd, NetworkMode mode);
+// And one that a command could connect, bind or send from in the host's network: it may take part
+// in that in the mode `open` alone. A Unix stream is as good as a pipe.
+Status check_handed(int fd, NetworkMode mode);
 
 }  // namespace sbx

@@ -10,6 +10,7 @@
 
 #include <memory>
 
+#include "base/format.h"
 #include "base/text.h"
 #include "flag_table.h"
 #include "flags.h"
@@ -152,9 +153,8 @@ bool is_terminal_of_all_three() {
 std::string stdin_mark(int fd) {
   struct stat info {};
   if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return "";
-  return std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino) + ":" +
-         std::to_string(info.st_size) + ":" + std::to_string(info.st_ctim.tv_sec) + "." +
-         std::to_string(info.st_ctim.tv_nsec);
+  return fmt::format("{}:{}:{}:{}.{}", info.st_dev, info.st_ino, info.st_size, info.st_ctim.tv_sec,
+                     info.st_ctim.tv_nsec);
 }
 
 // As the digest covers it: with its input, and with what it takes of the caller's environment.
@@ -198,10 +198,10 @@ void let_people_decide(RunInput& input, const RunOptions& options, const Environ
 
 Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invocation, bool terminal,
                              int signal_fd) {
-  for (int fd = 0; fd < 3; ++fd) SBX_CHECK_OK(check_standard_descriptor(fd));
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
-  const NetworkMode network = prepared.policy->sandbox.network.mode;
-  for (int fd = 0; fd < 3; ++fd) SBX_CHECK_OK(check_handed_socket(fd, network));
+  for (int fd = 0; fd < 3; ++fd) {
+    SBX_CHECK_OK(check_handed(fd, prepared.policy->sandbox.network.mode));
+  }
   for (const std::string& warning : prepared.policy->run.warnings) warn(warning);
   OwnedFd owner;
   if (!options.owner_pid.empty()) {
@@ -243,7 +243,7 @@ Error run_and_answer(const RunOptions& options, Form form, const Invocation& inv
   StdinWait wait{StdinWait{}.timeout_ms, signal_fd, owner.get()};
   wait.timeout_ms = prepared.policy->run.limits.timeout_ms.value_or(wait.timeout_ms);
   SBX_TRY(const int stdin_fd, choose_stdin(options.stdin_source, stdin_file, wait));
-  SBX_CHECK_OK(check_handed_socket(stdin_fd, prepared.policy->sandbox.network.mode));
+  SBX_CHECK_OK(check_handed(stdin_fd, prepared.policy->sandbox.network.mode));
   RunInput input{*prepared.policy, prepared.request, prepared.facts, invocation.environment};
   input.merge = options.merge;
   input.stdin_fd = stdin_fd;

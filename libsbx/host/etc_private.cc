@@ -21,18 +21,18 @@ namespace {
 
 struct PrivatePlace {
   std::string_view name;  // below /etc; its last component may hold * and ?
-  std::string_view reason;
+  const char* reason;
 };
 
-constexpr std::string_view kAccounts = "accounts of the machine and what proves them";
-constexpr std::string_view kIdentity = "tells this machine from others";
-constexpr std::string_view kDisks = "disks and network shares of the machine";
-constexpr std::string_view kJobs = "what the machine runs by itself, and when";
-constexpr std::string_view kRights = "who may do what on the machine";
-constexpr std::string_view kNetworks = "networks that the machine is in, and what guards them";
-constexpr std::string_view kTunnels = "private networks and what opens them";
-constexpr std::string_view kKeys = "private keys and passwords";
-constexpr std::string_view kServices = "services of the machine and what they are reached with";
+constexpr const char* kAccounts = "accounts of the machine and what proves them";
+constexpr const char* kIdentity = "tells this machine from others";
+constexpr const char* kDisks = "disks and network shares of the machine";
+constexpr const char* kJobs = "what the machine runs by itself, and when";
+constexpr const char* kRights = "who may do what on the machine";
+constexpr const char* kNetworks = "networks that the machine is in, and what guards them";
+constexpr const char* kTunnels = "private networks and what opens them";
+constexpr const char* kKeys = "private keys and passwords";
+constexpr const char* kServices = "services of the machine and what they are reached with";
 
 constexpr auto kPrivate = std::to_array<PrivatePlace>({
     {"passwd-", kAccounts},
