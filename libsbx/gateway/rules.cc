@@ -78,11 +78,12 @@ std::vector<std::string> Rules::entries_for(std::string_view name, const IpAddre
       if (allows_name(name, rule.second)) ports.insert(rule.second);
     }
   }
-  std::vector<std::string> entries;
-  for (const std::uint16_t port : ports) entries.push_back(endpoint_text({address, port}));
   if (mode_ == NetworkMode::kOutbound || ports == std::set<std::uint16_t>{80, 443}) {
     return {ip_text(address)};
   }
+  std::vector<std::string> entries;
+  entries.reserve(ports.size());
+  for (const std::uint16_t port : ports) entries.push_back(endpoint_text({address, port}));
   return entries;
 }
 
