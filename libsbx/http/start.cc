@@ -116,9 +116,9 @@ Status bind_secrets(Started& to, const EnvironmentBlock& environment, StateReade
       SBX_TRY(bound.secret, state->word());
       SBX_TRY(bound.placeholder, state->word());
       SBX_TRY(const std::string count, state->word());
-      bound.earlier.resize(static_cast<std::size_t>(parse_count(count, INT32_MAX).value_or(0)));
-      for (std::string& each : bound.earlier) {
-        SBX_TRY(each, state->word());
+      // As many as there are: the number alone takes no memory.
+      for (auto left = parse_count(count, INT32_MAX).value_or(0); left > 0; --left) {
+        SBX_TRY(bound.earlier.emplace_back(), state->word());
       }
     }
     to.secrets.push_back(std::move(bound));
