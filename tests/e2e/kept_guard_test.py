@@ -132,6 +132,18 @@ class Closed(Kept):
 
 
 class Protected(Kept):
+    def test_what_a_layer_changes_of_it_is_told_of(self):
+        """No commit makes it real. Nothing else was refused, though git may just have tried in vain."""
+        subprocess.run(["git", "init", "-q", self.work], check=True)
+        command = "git config user.name x; echo x > .git/hooks/post-commit; mkdir .sbx; echo x > ordinary"
+        answer = self.run_json("-c", command)
+        self.assertIn(("write", self.work + "/.git/config"), [(d["operation"], d["target"]) for d in answer["denials"]])
+        answer = self.run_json("--layer", "x", "-c", command)
+        self.assertEqual({(d["operation"], d["target"]) for d in answer["denials"]},
+                         {("protected_changed", f"{self.work}/{name}")
+                          for name in (".git/config", ".git/hooks/post-commit", ".sbx")}, answer)
+        self.assertEqual(self.run_json("--overlay", "-c", command)["denials"], [])
+
     def test_what_a_run_held_is_committed_under_no_other_profile(self):
         """A root within the workspace, of which the commit's own profile knows nothing, has a .claude of its own; and
         what is held where it is there, and else only reported, is held."""
