@@ -64,7 +64,7 @@ class StdioServer {
           queue_.push(std::move(line));
         }) {}
 
-  // The signal that ended it; 0: the end of stdin.
+  // The exit status: 0 at the end of stdin.
   int run(int signal_fd) {
     const NonBlocking in(STDIN_FILENO);
     const NonBlocking out(STDOUT_FILENO);
@@ -79,12 +79,14 @@ class StdioServer {
       if (at_end_) loop.until(ends_at_);
       loop.wait();
       if (loop.is_ready(signal_fd)) {
-        if (const int signal = read_signal(signal_fd); signal != 0) return signal;
+        if (const int signal = read_signal(signal_fd); signal != 0) return 128 + signal;
       }
       if (loop.is_ready(STDIN_FILENO)) take();
       service_.step();
       mcp_.tick();
-      if (!queue_.empty() && queue_.flush(STDOUT_FILENO) == IoState::kClosed) return 0;
+      if (!queue_.empty() && queue_.flush(STDOUT_FILENO) == IoState::kClosed) {
+        return stdout_unwritable();
+      }
     }
     return 0;
   }
@@ -141,8 +143,7 @@ Result<int> serve(const RunOptions& options, const Invocation& invocation) {
   Service service(std::move(session));
   ToolRunner runner(service, tool_policies(options, invocation));
   StdioServer server(service, runner, std::move(mcp));
-  const int signal = server.run(signals.get());
-  return signal == 0 ? 0 : 128 + signal;
+  return server.run(signals.get());
 }
 
 }  // namespace

@@ -53,7 +53,9 @@ class Server::Impl {
       serve_clients();
       advance();
     }
-    return {};
+    if (!is_unwritable_) return {};
+    return Error{ErrorCode::kOutputUnwritable, "answers cannot be written to stdout", "stdout",
+                 "give sbx-run a stdout that is open"};
   }
 
  private:
@@ -165,7 +167,11 @@ class Server::Impl {
   }
 
   Clients::iterator remove(Clients::iterator at) {
-    if (at->first == stream_) stream_ended_ = true;
+    if (at->first == stream_) {
+      const Connection& connection = *at->second.connection;
+      stream_ended_ = true;
+      is_unwritable_ = connection.in_fd() != connection.out_fd() && !connection.is_flushed();
+    }
     idle_since_ = Clock::now();
     return clients_.erase(at);
   }
@@ -321,6 +327,7 @@ class Server::Impl {
   std::uint64_t next_serial_ = 1;
   std::optional<std::uint64_t> stream_;
   bool stream_ended_ = false;
+  bool is_unwritable_ = false;  // the stream's second end, of which answers were left
   Clock::time_point idle_since_;
   Stage stage_ = Stage::kServing;
   Stage stage_before_ = Stage::kServing;  // when it was last waited for something

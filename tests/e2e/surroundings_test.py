@@ -49,6 +49,18 @@ class Surroundings(harness.Case):
             self.assertEqual(done.returncode, 125, words)
             self.assertEqual(done.stderr.count(b"sbx-run: output_unwritable: "), 1, (words, done.stderr))
 
+    def test_a_server_whose_answers_cannot_be_written_says_so(self):
+        hello = {"jsonrpc": "2.0", "id": 1}
+        for words, call in ((["serve"], {"method": "list", "params": {}}),
+                            (["mcp"], {"method": "ping"})):
+            line = (json.dumps({**hello, **call}) + "\n").encode()
+            with open("/dev/full", "wb") as full:
+                done = self.raw(*words, stdin=None, input=line, stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual(done.returncode, 125, words)
+            self.assertEqual(done.stderr.count(b"sbx-run: output_unwritable: "), 1, (words, done.stderr))
+            done = self.raw(*words, stdin=None, input=line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            self.assertEqual((done.returncode, done.stderr), (0, b""), words)
+
     def test_a_batch_says_that_its_stdin_is_closed(self):
         done = self.raw("batch", preexec_fn=lambda: os.close(0))
         self.assertEqual((done.returncode, json.loads(done.stdout)["error"]["where"]), (125, "stdin"), done)
