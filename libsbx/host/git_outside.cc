@@ -60,10 +60,17 @@ std::string resolve(const std::string& path, const std::string& base) {
   return real.ok() ? std::move(real).value() : "";
 }
 
+// What git finds these in is a repository, wherever they lie.
+constexpr auto kParts = std::to_array<std::string_view>({"HEAD", "objects", "refs"});
+
 bool is_repository(const std::string& path) {
-  return node_at(join_path(path, "HEAD")).kind != NodeKind::kMissing &&
-         node_at(join_path(path, "objects")).kind == NodeKind::kDirectory &&
-         node_at(join_path(path, "refs")).kind == NodeKind::kDirectory;
+  const auto kind = [&](std::string_view name) { return node_at(join_path(path, name)).kind; };
+  const auto is_directory = [&](std::string_view name) {
+    return kind(name) == NodeKind::kDirectory || kind(name) == NodeKind::kLink;
+  };
+  return kind("HEAD") != NodeKind::kMissing &&
+         ((is_directory("objects") && is_directory("refs")) ||
+          kind(kGitCommonDirectory) == NodeKind::kFile);
 }
 
 const ViewRoot* root_of(const View& view, std::string_view path) {
@@ -300,7 +307,11 @@ void name_settings(const Found& found, const Policy& policy, View& view) {
     if (path.empty() || path.front() == '~' || path.front() == '%') return;
     name_unless_shown(operation, resolve_path(path, base), base, policy, view);
   };
-  std::vector<std::string> includes = read_git_config(text.value()).includes;
+  GitConfigPaths paths = read_git_config(text.value());
+  const std::string work_tree = paths.work_tree.value_or(found.top);
+  // A workspace below the top is told nothing of what is above.
+  if (resolve(work_tree, found.common) != found.top) name(kGitOutside, work_tree, found.common);
+  std::vector<std::string>& includes = paths.includes;
   if (includes.size() > kMaxIncludes) includes.resize(kMaxIncludes);
   for (const std::string& path : includes) name(kGitInclude, path, found.common);
   std::size_t count = 0;
@@ -325,6 +336,23 @@ void name_alternates(const std::string& objects, const Policy& policy, View& vie
   for (const std::string_view line : split(text.value(), '\n')) {
     if (line.empty() || line.front() == '#' || ++count > kMaxAlternates) continue;
     name_unless_shown("git_alternates", resolve_path(line, objects), objects, policy, view);
+  }
+}
+
+// The parts of the repository that lie elsewhere.
+void name_parts(const Found& found, const Policy& policy, View& view) {
+  const auto name = [&](const std::string& path, const std::string& base) {
+    if (!path.empty()) {
+      name_unless_shown(kGitOutside, resolve_path(path, base), base, policy, view);
+    }
+  };
+  for (const std::string_view part : kParts) {
+    const std::string path = join_path(found.common, part);
+    if (node_at(path).kind == NodeKind::kLink) name(Looks().link(path), found.common);
+  }
+  // That of a linked worktree was followed.
+  if (found.directory == found.common) {
+    name(first_line(join_path(found.common, kGitCommonDirectory)), found.common);
   }
 }
 
@@ -355,7 +383,7 @@ Status add_git_outside(const Policy& policy, View& view) {
       const std::string own = join_path(found->top, ".git");
       const std::string text = found->named == own ? Looks().link(own) : found->named;
       const std::string led_to = resolve_path(text, found->top);
-      deny(view, "git_outside", found->named,
+      deny(view, std::string(kGitOutside), found->named,
            "it does not name " + found->top + " as its work tree: git worktree repair there, or " +
                root_grant(std::span(&led_to, 1), "rw"));
     }
@@ -363,11 +391,12 @@ Status add_git_outside(const Policy& policy, View& view) {
   }
   const ViewRoot* holder = root_of(view, found->common);
   if (holder != nullptr && holder->access == Access::kNone) {
-    deny(view, "git_outside", found->common, "show it: it is hidden by " + holder->where);
+    deny(view, std::string(kGitOutside), found->common, "show it: it is hidden by " + holder->where);
     return {};
   }
   SBX_CHECK_OK(Adder(*found, root->access, view).run());
   SBX_CHECK_OK(hold_worktrees(policy, found->common, view));
+  name_parts(*found, policy, view);
   name_alternates(join_path(found->common, "objects"), policy, view);
   name_settings(*found, policy, view);
   view.git_is_above = found->top != workspace && !view.git_shown.empty();

@@ -13,7 +13,9 @@
 
 namespace sbx {
 
-// The operation of a denial that names settings which are included from what is not shown.
+// The operation of a denial that names a repository, or a part of it, that is not shown.
+inline constexpr std::string_view kGitOutside = "git_outside";
+// And of one that names settings which are included from what is not shown.
 inline constexpr std::string_view kGitInclude = "git_include";
 // And those of hooks, ignored files or templates that are not shown, and remotes.
 inline constexpr std::string_view kGitSetting = "git_setting";

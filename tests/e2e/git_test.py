@@ -184,6 +184,35 @@ class Worktree(GitCase):
             self.assertIn(f'"path": "{self.main}/.git"', told["grant"])
         self.ok("git log", self.work, "--rw", self.main + "/.git")
 
+    def test_a_repository_whose_parts_lead_out_is_told_of(self):
+        own = self.work + "/.git"
+        subprocess.run(["git", "init", "-q", self.work], check=True)
+
+        def told():
+            answer = self.inside("git status", self.work)
+            return [(d["target"], d["grant"]) for d in answer["denials"] if d["operation"] == "git_outside"]
+
+        self.assertEqual(told(), [])
+        for part in ("HEAD", "objects", "refs"):
+            os.rename(f"{own}/{part}", self.base + "/kept")
+            for text, leads in ((f"{self.main}/.git/{part}", 1), (f"../../main/.git/{part}", 1), ("config", 0)):
+                os.symlink(text, f"{own}/{part}")
+                found = told()
+                self.assertEqual([target for target, _ in found], [f"{self.main}/.git/{part}"] * leads, (part, text))
+                for _, grant in found:
+                    self.assertIn(f'"path": "{self.main}/.git/{part}"', grant)
+                os.unlink(f"{own}/{part}")
+            os.rename(self.base + "/kept", f"{own}/{part}")
+        self.write("work/.git/commondir", "../../main/.git\n")
+        self.assertEqual([target for target, _ in told()], [self.main + "/.git"])
+        os.unlink(own + "/commondir")
+        for text, leads in ((self.main, 1), ("../../main", 1), ("..", 0), (self.work, 0)):
+            subprocess.run(["git", "-C", self.work, "config", "core.worktree", text], check=True)
+            self.assertEqual([target for target, _ in told()], [self.main] * leads, text)
+        os.makedirs(self.work + "/below")
+        answer = self.inside("git status", self.work + "/below")
+        self.assertEqual([d for d in answer["denials"] if d["operation"] == "git_outside"], [], answer)
+
     def test_a_worktree_that_is_shown_read_only_reads(self):
         self.worktree()
         profile = self.profile({"filesystem": {"roots": [
