@@ -26,8 +26,6 @@ target_compile_options(sbx_options INTERFACE
   $<$<NOT:$<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>>>>:-fno-plt>
   -fstack-protector-strong $<$<CONFIG:Release>:-fstack-clash-protection>
   $<$<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>>>:-fPIE>
-  # Unwinding begins at calls alone: tables for every instruction are for debuggers, and large.
-  $<$<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>>>:-fno-asynchronous-unwind-tables>
   -ffunction-sections -fdata-sections
   # The same bytes from any directory: what __FILE__ says begins at the top of the tree.
   $<$<CONFIG:Release>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>

@@ -21,6 +21,11 @@ function(sbx_static program)
     # The rooms are compiled to lie anywhere, which the link-time optimiser would otherwise keep to.
     target_link_options(${program} PRIVATE -static -fno-pie -no-pie)
   endif()
+  if(CMAKE_BUILD_TYPE STREQUAL Release AND "FIXED" IN_LIST ARGN)
+    set(script ${PROJECT_SOURCE_DIR}/cmake/no_unwinding.ld)
+    target_link_options(${program} PRIVATE -Wl,-T,${script})
+    set_property(TARGET ${program} APPEND PROPERTY LINK_DEPENDS ${script})
+  endif()
 endfunction()
 
 # sbx_parse_once(CARRIER HEADERS…) and sbx_parsed(TARGET CARRIER): what most files include is parsed
