@@ -68,9 +68,8 @@ bool is_repository(const std::string& path) {
   const auto is_directory = [&](std::string_view name) {
     return kind(name) == NodeKind::kDirectory || kind(name) == NodeKind::kLink;
   };
-  return kind("HEAD") != NodeKind::kMissing &&
-         ((is_directory("objects") && is_directory("refs")) ||
-          kind(kGitCommonDirectory) == NodeKind::kFile);
+  return kind("HEAD") != NodeKind::kMissing && ((is_directory("objects") && is_directory("refs")) ||
+                                                kind(kGitCommonDirectory) == NodeKind::kFile);
 }
 
 const ViewRoot* root_of(const View& view, std::string_view path) {
@@ -391,7 +390,8 @@ Status add_git_outside(const Policy& policy, View& view) {
   }
   const ViewRoot* holder = root_of(view, found->common);
   if (holder != nullptr && holder->access == Access::kNone) {
-    deny(view, std::string(kGitOutside), found->common, "show it: it is hidden by " + holder->where);
+    deny(view, std::string(kGitOutside), found->common,
+         "show it: it is hidden by " + holder->where);
     return {};
   }
   SBX_CHECK_OK(Adder(*found, root->access, view).run());

@@ -376,6 +376,9 @@ class Values(harness.Case):
         self.assertEqual(self.run_json("-c", "--no-such")["status"], "exited")
 
     def test_a_tools_name_stands_for_its_profile(self):
+        for name in ("bash", "bash_output", "kill_shell", "shell", "bash_exec", "execute_command", "code_execution"):
+            answer = self.run_json("explain", "--json", "--profile", name)
+            self.assertEqual(answer["profile"], "tool-" + name)
         answer = self.run_json("--profile", "shell", "--", "true")
         self.assertEqual(answer["sandbox"]["profile"], "tool-shell", answer["error"])
 

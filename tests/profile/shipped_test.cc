@@ -42,9 +42,9 @@ TEST(Shipped, AllPassTheCheckAndCarryTheirName) {
     EXPECT_EQ(load(shipped.name).name, shipped.name);
     EXPECT_FALSE(load(shipped.name).description.empty()) << shipped.name;
   }
-  for (const char* name :
-       {"default", "readonly", "strict", "build", "network", "unconfined", "tool-bash",
-        "tool-shell", "tool-bash_exec", "tool-execute_command", "tool-code_execution"}) {
+  for (const char* name : {"default", "readonly", "strict", "build", "network", "unconfined",
+                           "tool-bash", "tool-bash_output", "tool-kill_shell", "tool-shell",
+                           "tool-bash_exec", "tool-execute_command", "tool-code_execution"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
 }
