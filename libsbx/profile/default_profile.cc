@@ -26,11 +26,16 @@ void add(LayerSet& to, std::string_view name) { to.add(named<Layer>(name)); }
 
 }  // namespace
 
-Profile default_profile() {
+Profile default_profile(std::string& parent) {
   Profile profile;
 #include "default_profile.inc"
   settle(profile);
   return profile;
+}
+
+Profile default_profile() {
+  std::string parent;
+  return default_profile(parent);
 }
 
 }  // namespace sbx

@@ -1,4 +1,4 @@
-# profiles/default.json → C++ statements that fill in a Profile:
+# profiles/default.json → C++ statements that fill in a Profile, and the name of its parent:
 # cmake -DSOURCE=profiles -DOUTPUT=default_profile.inc -P default_profile.cmake
 # The preset that it extends comes first. "+key" adds to what is there, which is all that lists do here.
 # A key is the member of that name; what its value is, default_profile.cc tells from the member's type.
@@ -54,6 +54,7 @@ file(READ ${SOURCE}/default.json text)
 string(JSON preset GET "${text}" extends)
 string(JSON text REMOVE "${text}" extends)
 file(READ ${SOURCE}/presets/${preset}.json laid_first)
+emit(parent STRING "${preset}")
 emit(profile OBJECT "${laid_first}")
 emit(profile OBJECT "${text}")
 file(WRITE ${OUTPUT} "${code}")

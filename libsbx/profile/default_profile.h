@@ -3,6 +3,8 @@
 // reading its JSON was a third of what such a launch did by itself.
 #pragma once
 
+#include <string>
+
 #include "profile/profile.h"
 
 namespace sbx {
@@ -11,5 +13,7 @@ namespace sbx {
 // Its limits.memory_mb, in whatever profile, stands for half of the machine's memory where that is
 // less.
 Profile default_profile();
+// And the preset that it extends.
+Profile default_profile(std::string& parent);
 
 }  // namespace sbx

@@ -280,8 +280,8 @@ Result<LoadedProfile> resolve(ProfileSource source, const ProfileSearch& search,
   loaded.source = source.label;
   const std::string name = source.name;
   if (source.shipped && name == kRootProfile && additions.empty()) {
-    loaded.profile = default_profile();
-    loaded.names = {name};
+    loaded.names = {name, ""};
+    loaded.profile = default_profile(loaded.names.back());
     return loaded;
   }
   Chain chain(search, trusted);

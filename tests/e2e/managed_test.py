@@ -268,6 +268,11 @@ class ManagedTest(ManagedCase):
                            ("--profile", "heir.json")]:
             self.refused("is forbidden by", flag, name, "--", "true")
 
+    def test_a_forbidden_preset_forbids_what_ships_with_it(self):
+        self.managed({"profiles": {"forbid": ["agent-settings"]}})
+        for flags in ([], ["--profile", "default"], ["--profile", "strict"], ["--with", "git"]):
+            self.refused("the profile agent-settings is forbidden by", *flags, "--", "true")
+
     def test_a_forbidden_default_does_not_run_and_doctor_says_so(self):
         self.managed({"profiles": {"forbid": ["default"]}})
         self.assertIs(self.answer("doctor", "--json")["default_profile_runs"], False)
