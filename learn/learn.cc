@@ -68,6 +68,8 @@ class Learner {
   }
 
   Status begin() {
+    // The profile that is added to is the user's own, wherever it lies.
+    if (options_.out != options_.merge) SBX_CHECK_OK(check_new_file(options_.out));
     if (options_.workspace.empty()) {
       return Error{ErrorCode::kBadFlag,
                    "the profile makes a workspace for each run: there is none to learn in",

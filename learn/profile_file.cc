@@ -50,6 +50,22 @@ int indent_of(const std::string& text) {
   return first == text.npos ? 2 : static_cast<int>(first - at - 1);
 }
 
+namespace {
+
+Error no_plain_file(const std::string& path, const char* what) {
+  return Error{ErrorCode::kOutputUnwritable, "cannot be written: " + path + ": " + what, path,
+               "name a regular file, or one that is not there yet"};
+}
+
+}  // namespace
+
+Status check_new_file(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return {};
+  return no_plain_file(
+      path, S_ISLNK(info.st_mode) ? "a symlink, which is not followed" : "not a regular file");
+}
+
 Status replace_file(const std::string& named, const std::string& text) {
   const Result<std::string> real = real_path(named);
   const std::string& path = real.ok() ? real.value() : named;
@@ -59,6 +75,7 @@ Status replace_file(const std::string& named, const std::string& text) {
   const std::string fresh = path + "." + std::to_string(getpid());
   struct stat info {};
   const bool is_there = stat(path.c_str(), &info) == 0;
+  if (is_there && !S_ISREG(info.st_mode)) return no_plain_file(path, "not a regular file");
   const mode_t mode = is_there ? info.st_mode & 0777 : 0644;
   const OwnedFd file(
       open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));

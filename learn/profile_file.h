@@ -17,8 +17,11 @@ Result<std::vector<std::string>> grants_of(const nlohmann::json& result);
 // As many spaces as the text's first indented line has.
 int indent_of(const std::string& text);
 
+// Nothing, or a regular file that no symlink led to. Errors: kOutputUnwritable.
+Status check_new_file(const std::string& path);
+
 // Whole or not at all, with the mode and the owner that it has; of a symlink, what it leads to.
-// Errors: kOutputUnwritable.
+// Errors: kOutputUnwritable, also for what is there and is no regular file.
 Status replace_file(const std::string& path, const std::string& text);
 
 // The directory of a file, from /, behind symlinks on the way to it.

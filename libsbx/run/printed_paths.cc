@@ -42,7 +42,7 @@ bool names(std::string_view line, std::string_view path) {
 }  // namespace
 
 std::vector<Denial> printed_refusals(const LaunchPlan& plan, const Policy& policy,
-                                     const Outcome& outcome) {
+                                     std::string_view printed, const std::vector<Denial>& known) {
   std::vector<Denial> out;
   if (!plan.wanted.has(Layer::kMount)) return out;
   const auto is_told = [](const std::vector<Denial>& denials, const std::string& path) {
@@ -50,7 +50,7 @@ std::vector<Denial> printed_refusals(const LaunchPlan& plan, const Policy& polic
                        [&](const Denial& denial) { return denial.target == path; });
   };
   std::size_t lines = 0;
-  for (const std::string_view line : split(outcome.err.text, '\n')) {
+  for (const std::string_view line : split(printed, '\n')) {
     const bool is_closed =
         line.find("ermission denied") != line.npos || line.find("EACCES") != line.npos;
     if (!is_closed || line.size() > kLongestLine) continue;
@@ -58,7 +58,7 @@ std::vector<Denial> printed_refusals(const LaunchPlan& plan, const Policy& polic
     for (const auto& [path, shown] : plan.shown) {
       if (out.size() == kMostEntries) return out;
       if (shown != "none" || !names(line, path)) continue;
-      if (is_told(out, path) || is_told(outcome.denials, path)) continue;
+      if (is_told(out, path) || is_told(known, path)) continue;
       out.push_back({Refuser::kMount, "open", path, 1, "", file_grant(plan, policy, path, false)});
     }
   }

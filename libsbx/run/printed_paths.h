@@ -4,16 +4,17 @@
 // does.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "model/denial.h"
-#include "model/outcome.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
 
 namespace sbx {
 
+// `known`: what is told already.
 std::vector<Denial> printed_refusals(const LaunchPlan& plan, const Policy& policy,
-                                     const Outcome& outcome);
+                                     std::string_view printed, const std::vector<Denial>& known);
 
 }  // namespace sbx

@@ -60,6 +60,13 @@ bool pushes(const Request& request) {
   return holds(request.command) || std::any_of(request.argv.begin(), request.argv.end(), holds);
 }
 
+// What a failure is looked for in: stderr, and where all of it went elsewhere (merged, or by
+// `2>&1`) what else a command that failed has printed.
+const std::string& complaints(const Outcome& outcome) {
+  const bool is_elsewhere = outcome.err.text.empty() && outcome.exit_code != 0;
+  return is_elsewhere ? outcome.out.text : outcome.err.text;
+}
+
 bool is_said(const LimitWords& row, std::string_view printed) {
   for (const std::string_view line : split(printed, '\n')) {
     if (row.limit == Limit::kTmp && !names_scratch(line)) continue;
@@ -106,7 +113,7 @@ std::vector<Limit> printed_limits(const std::vector<LimitReport>& limits,
 
 std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
   const View& view = run.sandbox.view;
-  const std::string& printed = run.outcome.err.text;
+  const std::string& printed = complaints(run.outcome);
   std::vector<Denial> out;
   const auto add = [&](std::vector<Denial> more) {
     std::move(more.begin(), more.end(), std::back_inserter(out));
@@ -137,7 +144,7 @@ std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
   if (!run.reports_execs) {
     add(refused_programs(run.sandbox.plan.denied_programs, run.policy, printed));
   }
-  add(printed_refusals(run.sandbox.plan, run.policy, run.outcome));
+  add(printed_refusals(run.sandbox.plan, run.policy, printed, run.outcome.denials));
   for (const Limit limit : printed_limits(run.sandbox.plan.limits, printed)) {
     const bool is_none = limit == Limit::kTmp && run.policy.sandbox.limits.tmp_mb.value_or(0) == 0;
     if (!is_none && run.outcome.limit != limit) {

@@ -301,6 +301,7 @@ class Worktree(GitCase):
         (told,) = self.inside(*clone)["denials"]
         self.assertEqual((told["operation"], told["target"]), ("git_clone", self.work + "/.sbx"))
         self.assertIn("git clone URL DIR", told["grant"])
+        self.assertEqual(self.inside(*clone, "--merge")["denials"], [told])
         self.ok("git clone -q ../main dir; test -f dir/sub/file", self.work, "--ro", self.main)
         self.assertEqual(self.inside(*clone)["denials"], [])  # not empty of its own
 

@@ -44,6 +44,11 @@ class Beside(harness.Case):
                 self.assertEqual([(d["layer"], d["operation"], d["target"], d["count"], d["program"], d["grant"])
                                   for d in answer["denials"]],
                                  [("mount", "open", hidden, 1, "", rw(hidden).replace("rw", "ro"))], answer)
+        # Nor is it lost where both streams are one; what a command prints that goes well is not looked through.
+        for command, flags in (("grep -r KEY .", ["--merge"]), ("grep -r KEY . 2>&1", [])):
+            answer = self.sh(command, "--hide", "sub/.env", *flags)
+            self.assertEqual([d["target"] for d in answer["denials"]], [hidden], answer)
+        self.assertEqual(self.sh("grep -r KEY .; true", "--merge", "--hide", "sub/.env")["denials"], [])
         self.assertEqual(self.sh("grep -r KEY .")["denials"], [])
         # Nothing that is not shown is told of, whatever is printed of it, nor twice what is.
         self.write("outside/secret", "s")

@@ -5,6 +5,7 @@ profile, and profiles that it cannot learn under."""
 import json
 import os
 import shutil
+import stat
 import subprocess
 import unittest
 
@@ -116,13 +117,25 @@ class OrdinaryTest(harness.Case):
         if harness.is_root():
             os.chown(self.file, 12345, 23456)
         seen = self.write("outside/seen", "x")
-        self.learn("--yes", "--out", self.base + "/link.json", "--", "cat", seen)
+        self.learn("--yes", "--merge", self.base + "/link.json", "--", "cat", seen)
         self.assertTrue(os.path.islink(self.base + "/link.json"))
         with open(self.file) as file:
             self.assertIn(seen, file.read())
         info = os.stat(self.file)
         owner = (12345, 23456) if harness.is_root() else (os.geteuid(), os.getegid())
         self.assertEqual((info.st_uid, info.st_gid, info.st_mode & 0o777), (*owner, 0o640))
+
+    def test_what_is_no_file_is_not_written_over(self):
+        self.write("victim", "kept\n")
+        os.symlink("victim", self.base + "/planted.json")
+        os.mkfifo(self.base + "/fifo")
+        os.mkdir(self.base + "/directory")
+        for name in ("planted.json", "fifo", "directory"):
+            done = self.raw("learn", "--yes", "--out", self.base + "/" + name, "--", "touch", self.work + "/ran", env=self.env)
+            self.assertEqual((done.returncode, json.loads(done.stdout)["error"]["code"]), (125, "output_unwritable"), done)
+        with open(self.base + "/victim") as file:
+            self.assertEqual(file.read(), "kept\n")
+        self.assertTrue(stat.S_ISFIFO(os.stat(self.base + "/fifo").st_mode))
 
     @unittest.skipUnless(harness.is_root(), "directories of other users are made by root alone")
     def test_a_users_directory_below_one_of_roots(self):

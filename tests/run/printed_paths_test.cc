@@ -13,11 +13,8 @@ class PrintedRefusals : public testing::Test {
  protected:
   // Each as "OPERATION TARGET GRANT'S-PATH ACCESS".
   std::vector<std::string> find(const std::string& printed) {
-    Outcome outcome;
-    outcome.err.text = printed;
-    outcome.denials = known_;
     std::vector<std::string> out;
-    for (const Denial& denial : printed_refusals(plan_, policy_, outcome)) {
+    for (const Denial& denial : printed_refusals(plan_, policy_, printed, known_)) {
       EXPECT_EQ(denial.layer, Refuser::kMount);
       EXPECT_EQ(denial.count, 1U);
       std::string grant = denial.grant;
