@@ -136,17 +136,23 @@ Result<std::optional<std::string>> real_where_there(const std::string& path) {
                path, "make it readable, or name another by its environment variable", error};
 }
 
+// Whether nothing will run, and so nothing is made for it.
+bool runs_nothing(const Invocation& invocation) {
+  return invocation.verb->run == verb_explain || invocation.verb->run == verb_check;
+}
+
 // A session's token lies beside its socket. A command that could read it could hand it to whoever
 // speaks for it, who would then be the operator. What is not there cannot be covered, and a session
 // may start while the command runs: its directory is made first.
 Result<std::vector<std::string>> shown_tokens(const FilesystemProfile& filesystem,
-                                              const Environment& environment) {
+                                              const Invocation& invocation) {
   std::vector<std::string> shown;
-  for (const std::string& path : runtime_directories(lookup(environment, "XDG_RUNTIME_DIR"))) {
+  for (const std::string& path :
+       runtime_directories(lookup(invocation.environment, "XDG_RUNTIME_DIR"))) {
     const std::size_t slash = path.rfind('/');
     SBX_TRY(const auto parent, real_where_there(path.substr(0, slash)));
     if (!parent || !is_shown(filesystem, *parent + path.substr(slash))) continue;
-    make_runtime_directory(path);
+    if (!runs_nothing(invocation)) make_runtime_directory(path);
     SBX_TRY(const auto real, real_where_there(path));
     if (real && is_shown(filesystem, *real)) shown.push_back(*real);
   }
@@ -157,10 +163,13 @@ Result<std::vector<std::string>> shown_tokens(const FilesystemProfile& filesyste
 // directory in them that nobody may list. Made first, where anything is kept: another run may make
 // it. A root that names the place itself shows it.
 Result<std::vector<std::string>> shown_layers(const FilesystemProfile& filesystem,
-                                              const Environment& environment) {
+                                              const Invocation& invocation) {
+  const Environment& environment = invocation.environment;
   const std::string path = layers_directory(environment);
   if (path.empty() || !is_shown(filesystem, real_start(path))) return std::vector<std::string>();
-  if (access(state_directory(environment).c_str(), F_OK) == 0) (void)open_private_directory(path);
+  if (!runs_nothing(invocation) && access(state_directory(environment).c_str(), F_OK) == 0) {
+    (void)open_private_directory(path);
+  }
   SBX_TRY(const auto real, real_where_there(path));
   const auto names_it = [&](const Root& root) { return real_start(root.path) == real; };
   const bool is_hidden =
@@ -173,7 +182,8 @@ Result<std::vector<std::string>> shown_layers(const FilesystemProfile& filesyste
 // protected, only reported if the command makes it. In a home that is not there nothing is kept,
 // and nothing made.
 Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesystem,
-                                                const Environment& environment) {
+                                                const Invocation& invocation) {
+  const Environment& environment = invocation.environment;
   const auto is_writable = [&](const std::string& at) {
     return std::any_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
       return root.access == Access::kReadWrite && holds(root, at);
@@ -197,7 +207,7 @@ Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesys
       found.push_back(real_start(path));
       continue;
     }
-    (void)open_private_directory(path);
+    if (!runs_nothing(invocation)) (void)open_private_directory(path);
     SBX_TRY(auto real, real_where_there(path));
     if (real) found.push_back(std::move(*real));
   }
@@ -355,7 +365,7 @@ Result<Policy> with_http_started(Policy policy, const Invocation& invocation) {
   if (!withheld.empty()) policy = with_withheld(std::move(policy), std::move(withheld));
   NetworkProfile network = policy.sandbox.network;
   if (network.http.empty() && network.credentials.empty()) return policy;
-  if (invocation.verb->run == verb_explain || invocation.verb->run == verb_check) return policy;
+  if (runs_nothing(invocation)) return policy;
   const std::string search_path =
       outside_search_path(policy, lookup(invocation.environment, "PATH"));
   for (std::size_t i = 0; i < network.credentials.size(); ++i) {
@@ -392,11 +402,11 @@ Result<SessionOptions> make_session(const RunOptions& options, const Invocation&
   SBX_TRY(Policy policy, make_policy(std::move(loaded.profile), flags, std::move(context)));
   SBX_CHECK_OK(check_flag_roots(policy));
   SBX_TRY(const std::vector<std::string> state,
-          writable_state(policy.sandbox.filesystem, environment));
+          writable_state(policy.sandbox.filesystem, invocation));
   policy = with_own_files(std::move(policy), state);
-  SBX_TRY(std::vector<std::string> tokens, shown_tokens(policy.sandbox.filesystem, environment));
+  SBX_TRY(std::vector<std::string> tokens, shown_tokens(policy.sandbox.filesystem, invocation));
   policy = with_hidden(std::move(policy), std::move(tokens), kSessionPlaces);
-  SBX_TRY(std::vector<std::string> layers, shown_layers(policy.sandbox.filesystem, environment));
+  SBX_TRY(std::vector<std::string> layers, shown_layers(policy.sandbox.filesystem, invocation));
   policy = with_hidden(std::move(policy), std::move(layers), kSessionPlaces);
   SBX_TRY(policy, with_http_started(std::move(policy), invocation));
   out.policy = std::make_shared<const Policy>(std::move(policy));

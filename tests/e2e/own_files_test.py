@@ -20,6 +20,16 @@ class OwnFiles(protect_harness.Case):
         return "".join(f"echo x >> {path}; rm -f {path}; mv {path} moved; echo x > n; mv n {path};"
                        for path in paths) + "true"
 
+    def test_what_runs_nothing_makes_nothing_in_a_home_that_shows(self):
+        env = {**os.environ, "HOME": self.work}
+        env.pop("XDG_STATE_HOME", None)
+        env.pop("XDG_CONFIG_HOME", None)
+        for words in (["check"], ["explain"], ["explain", "--json"]):
+            self.raw(*words, "-c", "true", env=env)
+            self.assertEqual(os.listdir(self.work), [], words)
+        self.raw("-c", "true", env=env)  # whose command could make them
+        self.assertEqual(sorted(os.listdir(self.work)), [".config", ".local"])
+
     def test_every_profile_of_the_chain_is_protected(self):
         base = self.write("work/rules/base.json", "{}")
         real = self.write("work/real/middle.json", '{"extends": "../rules/base.json"}')
