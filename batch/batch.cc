@@ -31,6 +31,15 @@ constexpr milliseconds kAskAfter{4000};
 constexpr milliseconds kLostAfter{16'000};
 constexpr milliseconds kLongestStart{60'000};
 
+// A task becomes a call, which is a line as well.
+constexpr std::size_t kMostParamsBytes = kMaxLineBytes - 128;
+
+Error too_large() {
+  return Error{ErrorCode::kTooLarge,
+               "a task of more than " + std::to_string(kMostParamsBytes) + " bytes", "",
+               "give what is large as files of the workspace"};
+}
+
 bool is_terminal() {
   const char* const term = getenv("TERM");
   return isatty(STDERR_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb";
@@ -204,39 +213,39 @@ bool Batch::is_recorded(const Line& line, std::string_view id) {
 }
 
 Status Batch::take_line(const Line& line) {
-  Result<TaskLine> task =
-      line.too_long ? Result<TaskLine>(
-                          Error{ErrorCode::kTooLarge,
-                                "a line of more than " + std::to_string(kMaxLineBytes) + " bytes",
-                                "", "give what is large as files of the workspace"})
-                    : read_task_line(line.text);
+  Result<TaskLine> task = line.too_long ? Result<TaskLine>(too_large()) : read_task_line(line.text);
+  std::string id = task.ok() ? task.value().id : id_of_refused(line.text);
+  if (task.ok() && task.value().params.size() > kMostParamsBytes) task = too_large();
   const bool is_ours = is_in_shard(line.number, options_.shard, options_.shards);
   // Every shard looks at every id, so that of a doubled one the first runs, wherever it is.
-  if (task.ok() && (ids_.mark(task.value().id, kSeen) & kSeen) != 0) {
+  if (!id.empty() && (ids_.mark(id, kSeen) & kSeen) != 0) {
+    id.clear();
     task = Error{ErrorCode::kBadValue, "the id was used before in these tasks", "/id",
                  "give each task an id of its own"};
   }
-  if (!is_ours || is_recorded(line, task.ok() ? task.value().id : "")) return {};
-  if (!task.ok()) return refuse(std::nullopt, line.number, task.error());
-  Task begun;
-  begun.id = std::move(task.value().id);
-  begun.params = std::move(task.value().params);
-  begun.line = line.number;
-  begun.turn = next_turn_++;
-  SBX_TRY(const std::string held, results_->take_held(begun.id));
+  if (!is_ours || is_recorded(line, id)) return {};
+  SBX_TRY(const std::string held, results_->take_held(id));
   if (!held.empty()) {
     SBX_TRY(const ResultLine result, read_result_line(held));
     summary_.add_recorded(result.ending != Ending::kDone);
-    return add_result(begun.turn, held);
+    return add_result(next_turn_++, held);
   }
+  if (!task.ok()) return refuse(id, line.number, task.error());
+  Task begun;
+  begun.id = std::move(id);
+  begun.params = std::move(task.value().params);
+  begun.line = line.number;
+  begun.turn = next_turn_++;
   send(std::move(begun));
   return {};
 }
 
-Status Batch::refuse(const std::optional<std::string>& id, std::uint64_t line, const Error& error) {
-  summary_.add(Ending::kError);
+Status Batch::refuse(const std::string& id, std::uint64_t line, const Error& error) {
   if (options_.fail_fast) stops_ = true;
-  return add_result(next_turn_++, error_line_of(id, line, error));
+  SBX_CHECK_OK(add_result(
+      next_turn_++, error_line_of(id.empty() ? std::nullopt : std::optional(id), line, error)));
+  summary_.add(Ending::kError);
+  return {};
 }
 
 void Batch::send(Task task) {
@@ -301,10 +310,11 @@ bool Batch::try_again(Task& task, const std::string& error_code) {
 }
 
 Status Batch::finish(const Task& task, std::string_view line, const ResultLine& result) {
+  if (options_.fail_fast && result.ending != Ending::kDone) stops_ = true;
+  SBX_CHECK_OK(add_result(task.turn, line));
   summary_.add(result.ending);
   summary_.add_time(std::chrono::duration<double, std::milli>(Clock::now() - task.begin).count());
-  if (options_.fail_fast && result.ending != Ending::kDone) stops_ = true;
-  return add_result(task.turn, line);
+  return {};
 }
 
 Status Batch::lose_places() {

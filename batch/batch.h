@@ -64,7 +64,7 @@ class Batch {
   bool is_over() const;
   Status begin_some();
   Status take_line(const Line& line);
-  Status refuse(const std::optional<std::string>& id, std::uint64_t line, const Error& error);
+  Status refuse(const std::string& id, std::uint64_t line, const Error& error);
   bool is_recorded(const Line& line, std::string_view id);
   void send(Task task);
   Status take_answers();

@@ -80,7 +80,8 @@ std::optional<Answer> Lane::next() {
     auto read = read_message(line->text);
     auto* const message = std::get_if<RpcMessage>(&read);
     if (message == nullptr && !has_spoken_) continue;  // of what starts it on another machine
-    if (message == nullptr) {
+    const bool is_of_no_call = message == nullptr || message->id == "null";
+    if (is_of_no_call) {
       // Whose answer that was is not known: its task would be waited for without end.
       give_up();
       return Answer{0, "",

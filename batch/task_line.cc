@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "json/reader.h"
+#include "json/scan.h"
 #include "json/writer.h"
 #include "report/json.h"
 #include "rpc/json_rpc.h"
@@ -70,6 +71,26 @@ Result<TaskLine> read_task_line(std::string_view line) {
   if (!out.id.empty()) return out;
   return Error{ErrorCode::kMissingField, "the line has no id", "/id",
                "give each task an id of its own"};
+}
+
+std::string id_of_refused(std::string_view line) {
+  const Result<std::vector<RawMember>> members = members_of(line);
+  if (members.ok() || members.error().code == ErrorCode::kBadJson) return "";
+  std::string id;
+  JsonScan scan(line);
+  scan.skip_space();
+  while (scan.take('{') || scan.take(',')) {
+    scan.skip_space();
+    const std::string key = text_of(scan.string().value_or(""));
+    scan.skip_space();
+    scan.take(':');
+    const std::string_view value = scan.value().value_or("");
+    scan.skip_space();
+    if (key != "id") continue;
+    if (!id.empty()) return "";  // which of the two is not known
+    id = text_of(value);
+  }
+  return id;
 }
 
 Result<ResultLine> read_result_line(std::string_view line) {

@@ -19,6 +19,8 @@ struct TaskLine {
 // What the params mean, the session decides. Errors: kBadJson, kWrongType, kDuplicateKey,
 // kMissingField, kBadValue, with a pointer to the place.
 Result<TaskLine> read_task_line(std::string_view line);
+// The id of a line that this refuses; empty: none can be told.
+std::string id_of_refused(std::string_view line);
 
 // How a run ended.
 enum class Ending : std::uint8_t { kDone, kFailed, kRefused, kError, kCancelled };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/files.h"
 #include "flag_table.h"
 #include "flags.h"
 #include "prepare.h"
@@ -13,6 +14,14 @@
 
 namespace sbx {
 namespace {
+
+// A file that is open already, by redirection; where it has no name any more, no task finds it.
+void protect_open_file(int fd, SessionFlags& session) {
+  struct stat info {};
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return;
+  Result<std::string> path = real_path("/proc/self/fd/" + std::to_string(fd));
+  if (path.ok()) session["--protect"].push_back(std::move(path).value());
+}
 
 // Its words: own flags and the file, then "--", then the flags that `serve` gets.
 Result<std::vector<std::string>> batch_words(const Invocation& invocation, RunOptions& options) {
@@ -35,13 +44,18 @@ Result<std::vector<std::string>> batch_words(const Invocation& invocation, RunOp
     if (!workspace.empty()) session["--workspace"] = {std::move(workspace)};
   }
   // A task does not write what is told of the others.
-  if (!options.results.empty() && options.results != "-") {
+  if (options.results.empty() || options.results == "-") {
+    protect_open_file(STDOUT_FILENO, session);
+  } else {
     SBX_TRY(const std::string results, absolute_path(options.results, "--results"));
     for (const char* end : {"", ".held"}) session["--protect"].push_back(results + end);
   }
   // Nor what the next ones are.
   struct stat info {};
-  if (options.on.empty() && stat(options.tasks.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
+  if (options.tasks.empty() || options.tasks == "-") {
+    protect_open_file(STDIN_FILENO, session);
+  } else if (options.on.empty() && stat(options.tasks.c_str(), &info) == 0 &&
+             S_ISREG(info.st_mode)) {
     SBX_TRY(session["--protect"].emplace_back(), absolute_path(options.tasks, "TASKS"));
   }
   std::vector<std::string> words = {"sbx-batch"};

@@ -11,6 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto task = sbx::batch::read_task_line(text);
   if (task.ok() && (task.value().id.empty() || task.value().params.empty())) abort();
+  (void)sbx::batch::id_of_refused(text);
   const auto result = sbx::batch::read_result_line(text);
   if (!result.ok()) return 0;
   // What was read can be written and is the same again.

@@ -11,9 +11,9 @@
 namespace sbx::batch {
 namespace {
 
-TEST(Lane, GivesUpAServerWhoseAnswerCannotBeRead) {
+void expect_given_up(const char* name) {
   const test::TempDir place;
-  const std::string fake = place.path() + "/unreadable";
+  const std::string fake = place.path() + "/" + name;
   ASSERT_EQ(symlink(SBX_SOURCE_DIR "/tests/capi/fake_server.py", fake.c_str()), 0);
   Result<Lane> started = Lane::start(fake, {});
   ASSERT_TRUE(started.ok());
@@ -33,6 +33,9 @@ TEST(Lane, GivesUpAServerWhoseAnswerCannotBeRead) {
   EXPECT_EQ(answer->call, 0U);  // of no call: whose it was is not known
   EXPECT_EQ(answer->error->code, ErrorCode::kSessionFailed);
 }
+
+TEST(Lane, GivesUpAServerWhoseAnswerCannotBeRead) { expect_given_up("unreadable"); }
+TEST(Lane, GivesUpAServerWhoseAnswerIsOfNoCall) { expect_given_up("nameless"); }
 
 }  // namespace
 }  // namespace sbx::batch

@@ -35,6 +35,16 @@ TEST(TaskLine, RefusesWhatHasNoIdOfItsOwn) {
   EXPECT_EQ(code("{\"id\": \"\xff\"}"), "bad_json");
 }
 
+TEST(TaskLine, OfWhatIsRefusedTheIdIsToldWhereThereIsOne) {
+  EXPECT_EQ(id_of_refused(R"({"a": {"id": "y"}, "\u0069d": "x\n", "b": [1], "b": 2})"), "x\n");
+  for (const char* line :
+       {R"({"id": "a", "id": "b"})", R"({"id": "a", "id": "a", "b": 1, "b": 2})",
+        R"({"id": 7, "b": 1, "b": 2})", R"({"id": "a", "b": 1, "b": 2)", R"({"b": 1, "b": "id"})",
+        R"(["id"])", R"({"id": "\ud800", "b": 1, "b": 2})", "", "{}"}) {
+    EXPECT_EQ(id_of_refused(line), "") << line;
+  }
+}
+
 TEST(ResultLine, IsReadAsItWasWritten) {
   const std::string done = result_line("a\n", R"({"status":"exited","exit_code":0,"stdout":"x"})");
   EXPECT_EQ(done, R"({"id":"a\n","status":"exited","exit_code":0,"stdout":"x"})");
@@ -92,6 +102,7 @@ TEST(TaskLine, ReadsTheCorpus) {
     const Result<TaskLine> task = read_task_line(text);
     EXPECT_TRUE(!task.ok() || !task.value().id.empty()) << entry.path();
     (void)read_result_line(text);
+    (void)id_of_refused(text);
     ++files;
   }
   EXPECT_GT(files, 5);

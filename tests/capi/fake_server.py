@@ -51,6 +51,11 @@ class Fake:
         for call in self.calls():
             self.socket.sendall(b'{"jsonrpc":"2.0","id":%d,"result":{"a":"\xff"}}\n' % call["id"])
 
+    def nameless(self):
+        self.say(READY)
+        for _ in self.calls():
+            self.say({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no"}})
+
     def deaf(self):
         self.say(READY)
         hung_up = select.poll()

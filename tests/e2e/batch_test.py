@@ -75,6 +75,34 @@ class Lines(Case):
         self.assertFalse(os.path.exists(os.path.join(self.work, "ran")))
         self.assertIn(b"9 tasks: 1 done, 0 failed, 0 refused, 8 errors", done.stderr)
 
+    def test_that_are_no_requests_keep_an_id_of_their_own(self):
+        twice = '{"id": "%s", "command": "true", "command": "false"}'
+        path = self.tasks([{"id": "a", "command": "true"}, twice % "a", twice % "b", twice % "b",
+                           {"id": "b", "command": "touch ran"}])
+        for _ in range(2):
+            done = self.batch("--order", "input", "--resume", "--results", self.out(), path, status=1)
+            self.assertEqual([(result["id"], result.get("line")) for result in self.results(self.out())],
+                             [("a", None), (None, 2), ("b", 3), (None, 4), (None, 5)])
+        self.assertIn(b"0 tasks: ", done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.work, "ran")))
+
+    def test_of_almost_the_greatest_length_are_run_or_refused(self):
+        """What a session would not read any more is never sent to it."""
+        most = 16 << 20
+        lines = []
+        for i, less in enumerate((0, 60, 90, 120, 200)):
+            head = f'{{"id": "{i}", "command": "wc -c", "stdin": "'
+            lines.append(head + "x" * (most - less - len(head) - 2) + '"}')
+        path = self.tasks(lines + [{"id": "last", "command": "true"}])
+        self.batch("--jobs", "1", "--results", self.out(), path, status=1)
+        found = {result["id"]: result for result in self.results(self.out())}
+        self.assertEqual(sorted(found), ["0", "1", "2", "3", "4", "last"])
+        refused = [result["line"] for result in found.values() if result["status"] == "error"
+                   and result["error"]["code"] == "too_large"]
+        self.assertIn(1, refused)
+        self.assertNotIn(5, refused)
+        self.assertEqual(found["last"]["exit_code"], 0)
+
     def test_come_from_a_pipe_as_they_are_written(self):
         process = subprocess.Popen([SBX_RUN, "batch", "--workspace", self.work], env=self.env,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -305,6 +333,32 @@ class Own(Case):
                           "work/tasks.jsonl")
         self.batch("--jobs", "1", "--results", self.out(), path)
         self.assertEqual(ids(self.results(self.out())), ["a"])
+
+    def test_no_task_adds_a_task_or_a_result_where_those_are_redirected(self):
+        forge = "for f in tasks out; do echo '{\"id\": \"x\", \"command\": \"true\"}' >> $f.jsonl; done; sleep 0.3"
+        path = self.tasks([{"id": "a", "command": forge}], "work/tasks.jsonl")
+        out = self.work + "/out.jsonl"
+        for remove in (False, True):  # where they have no name any more, nothing is to be held
+            with open(path) as tasks, open(out, "a") as results:
+                if remove:
+                    os.unlink(path)
+                    os.unlink(out)
+                done = subprocess.run([SBX_RUN, "batch", "--workspace", self.work, "--jobs", "1"],
+                                      env=self.env, stdin=tasks, stdout=results,
+                                      stderr=subprocess.PIPE, timeout=BOUND, check=False)
+                self.assertIn(b"1 tasks: ", done.stderr)
+            if not remove:
+                self.assertEqual(ids(self.results(out)), ["a"])
+                self.assertEqual(len(self.results(path)), 1)
+
+    def test_a_result_that_was_not_written_is_not_counted(self):
+        path = self.tasks([{"id": str(i), "command": "head -c 1500 /dev/zero | tr '\\0' x"}
+                           for i in range(9)])
+        done = subprocess.run(["bash", "-c", 'ulimit -f 8; exec "$@"', "-", SBX_RUN, "batch",
+                               "--workspace", self.work, "--results", self.out(), path],
+                              env=self.env, capture_output=True, timeout=BOUND, check=False)
+        self.assertEqual(done.returncode, 125, done)
+        self.assertIn(b"%d tasks: %d done" % ((len(self.results(self.out())),) * 2), done.stderr)
 
     def test_a_kept_shell_has_no_layer_of_its_own(self):
         done = self.cli("batch", "--template", self.work, "--results", self.out(),
