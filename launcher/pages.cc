@@ -16,10 +16,10 @@
 namespace sbx {
 namespace {
 
-// How each shell completes a kind of value; null: not at all.
+// How each shell completes a kind of value.
 struct Completer {
   ValueKind kind;
-  const char* bash;  // a case of _sbx_run_values
+  const char* bash;  // a case of _sbx_run_complete
   const char* zsh;   // an action of _arguments
   const char* fish;  // the options of `complete`
 };
@@ -36,7 +36,7 @@ constexpr Completer kCompleters[] = {
     {kVariable, "variables", "_parameters", "-x -a '(set -nx)'"},
     {kHost, "hosts", "_hosts", "-x -a '(__fish_print_hostnames)'"},
     {kProcess, "processes", "_pids", "-x -a '(__fish_complete_pids)'"},
-    {kCommandLine, nullptr, "_cmdstring", "-x"},
+    {kCommandLine, "text", "_cmdstring", "-x"},
 };
 
 const Completer* completer(ValueKind kind) {
@@ -85,13 +85,26 @@ bool is_list(const FlagRow& flag) {
   return std::holds_alternative<std::vector<std::string> RunOptions::*>(flag.member);
 }
 
+// Each option that takes a value, once.
+std::vector<FlagRow> valued_flags() {
+  std::vector<FlagRow> found;
+  for (const FlagRow& flag : flag_rows()) {
+    const auto is_same = [&](const FlagRow& one) {
+      return std::string_view(one.name) == flag.name;
+    };
+    if (!flag.is_switch() && std::none_of(found.begin(), found.end(), is_same))
+      found.push_back(flag);
+  }
+  return found;
+}
+
 // --- bash
 
 std::string bash_value(ValueKind kind) {
   const Completer* const known = completer(kind);
-  if (known != nullptr) return known->bash == nullptr ? "" : known->bash;
+  if (known != nullptr) return known->bash;
   const std::string names = spaced_names(kind);
-  return names.empty() ? "" : "names " + names;
+  return names.empty() ? "text" : "names " + names;
 }
 
 // --- zsh
@@ -203,17 +216,14 @@ std::string bash_completion() {
     int at = 0;
     for (const VerbWord& word : verb.words) {
       ++at;
-      const std::string value = word.name == nullptr ? "" : bash_value(word.kind);
-      if (value.empty()) continue;
+      if (word.name == nullptr) continue;
       words += "    " + quoted(std::string(verb.name) + " " + std::to_string(at)) + ") echo " +
-               quoted(value) + " ;;\n";
+               quoted(bash_value(word.kind)) + " ;;\n";
     }
   }
   std::string values;
-  for (const FlagRow& flag : flag_rows()) {
-    const std::string value = bash_value(flag.kind);
-    if (value.empty()) continue;
-    values += "    " + std::string(flag.name) + ") echo " + quoted(value) + " ;;\n";
+  for (const FlagRow& flag : valued_flags()) {
+    values += "    " + std::string(flag.name) + ") echo " + quoted(bash_value(flag.kind)) + " ;;\n";
   }
   return "_sbx_run_verbs=" + quoted(verbs) + "\n_sbx_run_flags() {\n  case $1 in\n" + flags +
          "  esac\n}\n_sbx_run_words() {\n  case $1 in\n" + words +
@@ -237,7 +247,6 @@ std::string zsh_completion() {
       cases += "      " +
                quoted(std::to_string(at) + ":" + word.name + ":" + zsh_action(word.kind)) + "\n";
     }
-    if (verb.no_program == nullptr) cases += "      '*::command: _normal'\n";
     cases += "    ) ;;\n";
   }
   return verbs + ")\n" + cases + "  esac\n}\n";
@@ -251,10 +260,12 @@ std::string fish_completion() {
     (verbs += ' ') += verb.name;
     lines += "complete -c sbx-run -n __sbx_run_no_verb -f -a " + std::string(verb.name) + " -d " +
              quoted(verb.summary) + "\n";
+    int at = 0;
     for (const VerbWord& word : verb.words) {
+      ++at;
       if (word.name == nullptr || word.kind == kText) continue;
-      lines += "complete -c sbx-run -n " + fish_condition(verb_bit(verb)) + " " +
-               fish_value(word.kind) + "\n";
+      lines += "complete -c sbx-run -n '__sbx_run_word " + std::string(verb.name) + " " +
+               std::to_string(at) + "' " + fish_value(word.kind) + "\n";
     }
   }
   for (const FlagRow& flag : flag_rows()) {
@@ -262,7 +273,9 @@ std::string fish_completion() {
     if (!flag.is_switch()) lines += " " + fish_value(flag.kind);
     lines += " -d " + quoted(flag.help) + "\n";
   }
-  return "set -g __sbx_run_verbs" + verbs + "\n" + lines;
+  std::string valued;
+  for (const FlagRow& flag : valued_flags()) (valued += ' ') += flag.name;
+  return "set -g __sbx_run_verbs" + verbs + "\nset -g __sbx_run_valued" + valued + "\n" + lines;
 }
 
 namespace {
@@ -272,7 +285,8 @@ std::string synopsis_of(const Verb& verb) {
   text +=
       &verb == kVerbs ? ".Op Cm run\n" : ".Cm " + std::string(verb.name) + words_of(verb) + "\n";
   text += ".Op Ar options\n";
-  if (verb.no_program == nullptr) text += ".Fl - Ar program Op Ar arg ... | Fl c Ar command\n";
+  if (verb.no_program == nullptr)
+    text += ".Fl - Ar program Oo Ar arg ... Oc | Fl c Ar command\n";
   return text;
 }
 

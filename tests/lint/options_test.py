@@ -1,20 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """options_test.py SBX_RUN SOURCE_DIR: every verb and option that --help shows stands in the man page
-and in the completions of all three shells that were built with it, bash completes by them, and those
-of sbx-bwrap stand in its own page."""
+and in the completions of all three shells that were built with it, the shells complete by them, and
+those of sbx-bwrap stand in its own page."""
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 
-# What is typed, the last word being completed, and what must be among what is offered.
-COMPLETIONS = [(["--net", "al"], ["allowlist"]), (["ki"], ["kill"]), (["--timeo"], ["--timeout"]),
-               (["kill", "--gr"], ["--grace"]), (["schema", "err"], ["errors"]),
-               (["--profile", "readon"], ["readonly"]), (["tool", "bash_o"], ["bash_output"]),
-               (["profile", "show", "defau"], ["default"]), (["--require", "secc"], ["seccomp"])]
-NOT_COMPLETED = [["kill", "--mem"], ["doctor", "--pro"], ["mcp", "--sess"]]
-
+# What is typed, the last word being completed, and what must be among what is offered, or must not be.
+COMPLETIONS = [(["--net", "al"], "allowlist"), (["ki"], "kill"), (["--timeo"], "--timeout"),
+               (["kill", "--gr"], "--grace"), (["schema", "err"], "errors"), (["layer", "d"], "diff"),
+               (["--profile", "readon"], "readonly"), (["tool", "bash_o"], "bash_output"),
+               (["profile", "show", "defau"], "default"), (["--require", "secc"], "seccomp"),
+               (["--timeout", "3s", "sche"], "schema"),
+               (["layer", "--workspace", "/tmp", "di"], "diff"), (["schema", "tool", "she"], "shell"),
+               (["--", "sbx-run", "schema", "err"], "errors"),
+               (["run", "--timeout", "3s", "--", "sbx-run", "kill", "--gr"], "--grace")]
+NOT_COMPLETED = [(["kill", "--mem"], "--memory"), (["doctor", "--pro"], "--profile"),
+                 (["mcp", "--sess"], "--session"), (["schema", "she"], "shell"),
+                 (["layer", "diff", "di"], "diff"), (["--timeout", "sche"], "schema"), (["--", "sche"], "schema")]
 
 
 def help_text(*command):
@@ -22,13 +30,75 @@ def help_text(*command):
                           stdin=subprocess.DEVNULL, timeout=20).stdout
 
 
-def bash_completes(sbx_run, page, words):
-    script = ('source "$1"; shift; COMP_WORDS=(sbx-run "$@"); COMP_CWORD=$#; _sbx_run; '
-              'printf "%s\\n" "${COMPREPLY[@]}"')
+def synopsis(page):
+    """As it is read; None without what shows it."""
+    if shutil.which("mandoc") is None:
+        return None
+    shown = subprocess.run(["mandoc", "-Tascii", "-O", "width=200", page], stdout=subprocess.PIPE, check=True, text=True,
+                           timeout=20).stdout
+    return re.search(r"^SYNOPSIS\n(.*?)^\S", re.sub(".\b", "", shown), re.S | re.M)[1]
+
+
+def run(sbx_run, words, **more):
+    """With sbx-run on the path, in a home of its own, since a shell writes there what it learns."""
     path = os.path.dirname(sbx_run) + ":" + os.environ["PATH"]
-    return subprocess.run(["bash", "-c", script, "bash", page, *words], stdout=subprocess.PIPE,
-                          check=True, text=True, timeout=20, cwd="/",
-                          env={**os.environ, "PATH": path}).stdout.split()
+    with tempfile.TemporaryDirectory() as home:
+        return subprocess.run(words, stdout=subprocess.PIPE, check=True, text=True, timeout=60,
+                              env={**os.environ, "PATH": path, "HOME": home, "TERM": "dumb"}, cwd=home, **more).stdout
+
+
+def bash_offers(sbx_run, completions, lines):
+    script = ('source "$1"; shift; COMP_WORDS=(sbx-run "$@"); COMP_CWORD=$#; _sbx_run; '
+              'printf "%s\n" "${COMPREPLY[@]}"')
+    return [run(sbx_run, ["bash", "-c", script, "bash", f"{completions}/sbx-run.bash", *line]).split()
+            for line in lines]
+
+
+def fish_offers(sbx_run, completions, lines):
+    return [[one.split("\t")[0] for one in
+             run(sbx_run, ["fish", "-c", 'source $argv[1]; complete -C "$argv[2]"', f"{completions}/sbx-run.fish",
+                           " ".join(["sbx-run", *line])]).splitlines()] for line in lines]
+
+
+# zsh completes nowhere but in its line editor: every tab writes down what would be offered and empties the line.
+# The keys may come before the editor is there.
+ZSH = r"""
+offered() {
+  local -a found
+  [[ " $* " == *\ -[OAD]\ * ]] || { builtin compadd -A found "$@"; print -rl -- $found; } >>offered
+  builtin compadd "$@"
+}
+compadd() { offered "$@" }
+offer() { print -r -- "= $BUFFER" >>offered; zle list-choices; BUFFER= }
+zle -N offer; bindkey '^I' offer
+fpath=(COMPLETIONS $fpath); autoload -Uz compinit; compinit -uD
+"""
+
+
+def zsh_offers(sbx_run, completions, lines):
+    setup = ZSH.replace("COMPLETIONS", shlex.quote(completions))
+    keys = "".join(" ".join(["sbx-run", *line]) + "\t" for line in lines)
+    said = run(sbx_run, ["bash", "-c", """printf %s "$1" >setup; { printf '. ./setup\n'; cat; printf 'exit\n'; } |
+                         script -qec 'zsh -f -i' /dev/null >/dev/null; cat offered""", "bash", setup], input=keys)
+    offered = [one.split("\n")[1:] for one in ("\n" + said).split("\n= ")[1:]]
+    return offered if len(offered) == len(lines) else [[said]] * len(lines)
+
+
+def wrongly_completed(sbx_run, completions):
+    wrong = []
+    for shell, offers in (("bash", bash_offers), ("zsh", zsh_offers), ("fish", fish_offers)):
+        absent = [name for name in (shell, "script") if shutil.which(name) is None]
+        if absent:
+            print(f"left out: what {shell} completes, no {' and no '.join(absent)}")
+            continue
+        known = [(words, wanted) for words, wanted in COMPLETIONS if shell != "bash" or "--" not in words]
+        offered = offers(sbx_run, completions, [words for words, _ in known])
+        wrong += [f"what {shell} offers for {words}: {wanted}, {had}"
+                  for (words, wanted), had in zip(known, offered) if wanted not in had]
+        offered = offers(sbx_run, completions, [words for words, _ in NOT_COMPLETED])
+        wrong += [f"what is refused: {shell} completes {words} with {refused}"
+                  for (words, refused), had in zip(NOT_COMPLETED, offered) if refused in had]
+    return wrong
 
 
 def main(sbx_run, source):
@@ -60,6 +130,9 @@ def main(sbx_run, source):
         page = read(f"docs/man/verbs/sbx-run-{verb}.1", built)
         missing += [f"sbx-run-{verb}(1): --{option}" for option in sorted(own - {"help"})
                     if not re.search(rf"^\.It Fl -{option}\b(?!-)", page, re.M)]
+        usage = synopsis(os.path.join(built, f"docs/man/verbs/sbx-run-{verb}.1"))
+        if usage and " -- " in usage and not usage.endswith("] -- program [arg ...] | -c command\n\n"):
+            missing.append(f"sbx-run-{verb}(1): a synopsis that is true, {usage}")
         example = re.search(r"^Example:\n  (.*sbx-run .*)$", said, re.M)
         if example is None or example[1] not in page:
             missing.append(f"sbx-run-{verb}(1), or its help: an example")
@@ -76,13 +149,7 @@ def main(sbx_run, source):
                     if not re.search(option_form.format(re.escape(option)), text)]
         missing += [f"{page}: {verb}" for verb in verbs
                     if not re.search(verb_form.format(verb), text)]
-    bash_page = os.path.join(built, "completions/sbx-run.bash")
-    for words, wanted in COMPLETIONS:
-        offered = bash_completes(sbx_run, bash_page, words)
-        missing += [f"what bash offers for {words}: {word}, {offered}" for word in wanted
-                    if word not in offered]
-    missing += [f"what is refused: bash completes {words}" for words in NOT_COMPLETED
-                if bash_completes(sbx_run, bash_page, words)]
+    missing += wrongly_completed(sbx_run, os.path.join(built, "completions"))
     bwrap = os.path.join(os.path.dirname(sbx_run), "sbx-bwrap")
     if os.access(bwrap, os.X_OK):
         page = read("docs/man/sbx-bwrap.1")
