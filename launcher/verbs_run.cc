@@ -46,6 +46,25 @@ Form form_of(const std::vector<std::string>& arguments) {
   return is_text ? Form::kText : Form::kJson;
 }
 
+// Likewise where the answer of exec is to go.
+RunOptions destination_of(const std::vector<std::string>& arguments) {
+  RunOptions options;
+  std::string* value = nullptr;  // of the flag before
+  for (const std::string& word : arguments) {
+    if (word == "--") break;
+    if (value != nullptr) *value = word;
+    value = nullptr;
+    const auto look_for = [&](std::string_view flag, std::string& to) {
+      if (!word.starts_with(flag)) return;
+      if (word.size() == flag.size()) value = &to;
+      if (word[flag.size()] == '=') to = word.substr(flag.size() + 1);
+    };
+    look_for("--result-file", options.result_file);
+    look_for("--result-fd", options.result_fd);
+  }
+  return options;
+}
+
 Result<Form> form_of(const RunOptions& options) {
   const std::string& format = options.output_format;
   if (options.stream || options.json) {
@@ -306,9 +325,10 @@ int verb_exec(const Invocation& invocation) {
   if (parsed.ok() && parsed.value().help) {
     return say(*parsed.value().help);
   }
-  Result<OwnedFd> target = parsed.ok() ? result_descriptor(options) : Result<OwnedFd>(OwnedFd());
+  if (!parsed.ok()) options = destination_of(invocation.arguments);
+  Result<OwnedFd> target = result_descriptor(options);
   if (!target.ok()) {
-    complain(target.error());
+    complain(parsed.ok() ? target.error() : parsed.error());
     return 125;
   }
   const bool terminal = is_terminal_of_all_three();

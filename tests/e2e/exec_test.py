@@ -103,6 +103,23 @@ class Transparent(harness.Case):
             self.assertEqual(file.read(), "precious")
         self.assertFalse(os.path.exists(os.path.join(self.base, "new")))
 
+    def test_a_bad_flag_is_answered_where_an_older_answer_lies(self):
+        path = os.path.join(self.base, "result.json")
+        for words in (["--result-file", path, "--bogus"], ["--pids", "1", "--pids", "2", "--result-file=" + path],
+                      ["--bogus", "--result-file", path], ["--result-file", path, "--memory"]):
+            with self.subTest(words=words):
+                self.assertEqual(self.exec("--result-file", path, "-c", "exit 9").returncode, 9)
+                self.assertEqual(self.exec(*words, "-c", "touch ran").returncode, 125)
+                with open(path) as file:
+                    self.assert_error(json.load(file), "bad_flag")
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        self.exec("--bogus", "--result-fd", str(write), "-c", "touch ran", pass_fds=(write,))
+        os.close(write)
+        self.assert_error(json.loads(os.read(read, 65536)), "bad_flag")
+        self.exec("--bogus", "--", "true", "--result-file", self.base + "/no")
+        self.assertEqual((os.listdir(self.work), os.path.exists(self.base + "/no")), ([], False))
+
     def test_a_result_descriptor_must_be_open_for_writing(self):
         reading = os.open("/dev/null", os.O_RDONLY)
         self.addCleanup(os.close, reading)
