@@ -285,8 +285,7 @@ std::string synopsis_of(const Verb& verb) {
   text +=
       &verb == kVerbs ? ".Op Cm run\n" : ".Cm " + std::string(verb.name) + words_of(verb) + "\n";
   text += ".Op Ar options\n";
-  if (verb.no_program == nullptr)
-    text += ".Fl - Ar program Oo Ar arg ... Oc | Fl c Ar command\n";
+  if (verb.no_program == nullptr) text += ".Fl - Ar program Oo Ar arg ... Oc | Fl c Ar command\n";
   return text;
 }
 
