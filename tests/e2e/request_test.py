@@ -4,6 +4,7 @@
 import base64
 import json
 import os
+import re
 import subprocess
 import unittest
 
@@ -25,6 +26,12 @@ class Request(harness.Case):
     def test_runs_a_command_or_an_argv(self):
         self.assertEqual(self.ask(command="echo $((1+1))")[0]["stdout"], "2\n")
         self.assertEqual(self.ask(argv=["echo", "a b"])[0]["stdout"], "a b\n")
+
+    def test_its_page_has_every_field(self):
+        schema = json.loads(self.raw("schema", "request").stdout)
+        with open(os.path.join(harness.SOURCE, "docs", "request.md")) as page:
+            named = {name for line in page if line.startswith("| `") for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+        self.assertEqual(named, set(schema["properties"]))
 
     def test_input_directory_and_merge_are_the_requests(self):
         os.mkdir(os.path.join(self.work, "sub"))
