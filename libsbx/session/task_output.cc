@@ -63,7 +63,7 @@ void TaskOutput::enforce(Stream& to) {
   if (to.pieces.size() > kMostPieces) {
     drop(to, to.pieces.front().text.size() - to.pieces.front().begin);
   }
-  while (limits_.lines && streams_[0].lines + streams_[1].lines > *limits_.lines) {
+  while (limits_.lines && streams_[0].count() + streams_[1].count() > *limits_.lines) {
     drop_oldest_line();
   }
 }
@@ -90,10 +90,10 @@ void TaskOutput::drop(Stream& from, std::size_t bytes) {
 
 void TaskOutput::drop_oldest_line() {
   const auto first = [](const Stream& each) {
-    return each.lines == 0 ? UINT64_MAX : each.pieces.front().first();
+    return each.pieces.empty() ? UINT64_MAX : each.pieces.front().first();
   };
   Stream& oldest = first(streams_[0]) < first(streams_[1]) ? streams_[0] : streams_[1];
-  for (const std::int64_t lines = oldest.lines; oldest.lines == lines;) {
+  for (const std::int64_t count = oldest.count(); oldest.count() == count && count > 0;) {
     const Kept& front = oldest.pieces.front();
     drop(oldest, after_first_newline(std::string_view(front.text).substr(front.begin)));
   }

@@ -17,7 +17,8 @@ namespace sbx {
 
 struct TaskOutputLimits {
   std::size_t stream_bytes = std::size_t{1} << 20;  // kept of each stream at the most
-  std::optional<std::int64_t> lines;                // kept of both together at the most
+  // Kept of both together at the most; a last line without a newline is a line.
+  std::optional<std::int64_t> lines;
 };
 
 class TaskOutput {
@@ -75,6 +76,10 @@ class TaskOutput {
     std::size_t kept = 0;
     std::int64_t lines = 0;  // newlines that are kept
     std::uint64_t written = 0;
+    // Lines: a last one without a newline is one.
+    std::int64_t count() const {
+      return lines + (!pieces.empty() && pieces.back().text.back() != '\n' ? 1 : 0);
+    }
   };
 
   Stream& stream(OutputChannel channel) { return streams_[static_cast<std::size_t>(channel)]; }

@@ -65,6 +65,7 @@ Result<ToolCall> decode_bash(json& params, const ToolSettings& settings) {
   ToolCall call;
   if (flag_param(params, "run_in_background")) {
     call.mode = ToolMode::kBackground;
+    request["stdin"] = "";  // a task's is open otherwise
   } else {
     request["merge"] = true;
     call.timeout_ms = settings.timeout_ms;

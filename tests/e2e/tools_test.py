@@ -485,6 +485,20 @@ class SessionTest(ToolCase):
         last = self.ask("bash_output", {"task_id": shell_id})
         self.assertTrue(last.startswith("status: killed\nexit: "), last)
 
+    def test_a1_a_background_shell_reads_end_of_file(self):
+        started = self.ask("bash", {"command": "read x; echo r=$?; cat; echo end", "run_in_background": True})
+        shell_id = started.splitlines()[0].removeprefix("shell_id: ")
+        text, end = "", time.monotonic() + BOUND
+        while "exit" not in text and time.monotonic() < end:
+            text += self.ask("bash_output", {"shell_id": shell_id}).replace("status: running\n", "")
+        self.assertEqual(text.replace("status: exited\n", ""), "r=1\nend\nexit: 0\n")
+
+    def test_b12_an_unfinished_line_is_one_of_the_ten_thousand(self):
+        id_ = self.ask_json({"command": "seq 10000; printf partial", "run_in_background": True})["task_id"]
+        done = self.ask_json({"task_id": id_, "wait": True})
+        lines = done["stdout"].splitlines()
+        self.assertEqual((len(lines), lines[0], lines[-1], done["dropped"]), (10000, "2", "partial", 2))
+
     def test_b3_to_b6_the_shells_modes(self):
         task = self.ask_json({"command": "read x; echo got $x; exit 3",
                               "run_in_background": True})

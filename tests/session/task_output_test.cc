@@ -58,6 +58,24 @@ TEST(TaskOutput, KeepsTheLastLinesWhereThereIsALineLimit) {
   EXPECT_EQ(text.dropped, 14U);
 }
 
+// As in a capture: an end without a newline is a line too.
+TEST(TaskOutput, CountsALineThatHasNotEnded) {
+  TaskOutput output{TaskOutputLimits{std::size_t{1} << 20, 3}};
+  output.append(kOut, "1\n2\n3\n");
+  EXPECT_EQ(output.read(0).dropped, 0U);
+  output.append(kOut, "par");
+  EXPECT_EQ(output.read(0).out, "2\n3\npar");
+  EXPECT_EQ(output.read(0).dropped, 2U);
+  output.append(kOut, "tial\n");
+  EXPECT_EQ(output.read(0).out, "2\n3\npartial\n");
+  output.append(kErr, "e");
+  EXPECT_EQ(output.read(0).out, "3\npartial\n");
+  output.append(kErr, std::string(40'000, 'e'));  // several pieces
+  output.append(kErr, "\n1\n2\n3");
+  EXPECT_EQ(output.read(0).out, "");
+  EXPECT_EQ(output.read(0).err, "1\n2\n3");
+}
+
 TEST(TaskOutput, RepairsTextAndNeverCutsACharacter) {
   TaskOutput output{TaskOutputLimits{8, std::nullopt}};
   output.append(kOut, "\xE2\x82");
