@@ -24,7 +24,7 @@ struct Answer {
 
 class Lane {
  public:
-  // Errors: kNotFound, kSetupFailed.
+  // Errors: those of Helper::start().
   static Result<Lane> start(const std::string& program, const std::vector<std::string>& flags);
 
   // A server of another machine.

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <limits>
@@ -245,14 +244,13 @@ void Client::lose(Error why) {
 
 // Called with the lock held; does not block.
 void Client::read_some() {
-  std::array<char, 65536> chunk;  // filled by recv
-  const ssize_t size = ::recv(helper_.socket(), chunk.data(), chunk.size(), MSG_DONTWAIT);
+  const ssize_t size = ::recv(helper_.socket(), chunk_.data(), chunk_.size(), MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (size <= 0) {
     return lose(Error{ErrorCode::kSessionFailed, "the session has ended", "",
                       "sbx-run was killed, or failed: open another session"});
   }
-  std::string_view came(chunk.data(), static_cast<std::size_t>(size));
+  std::string_view came(chunk_.data(), static_cast<std::size_t>(size));
   if (skips_line_) {
     const std::size_t end = came.find('\n');
     if (end == std::string_view::npos) return;

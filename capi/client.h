@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -99,6 +100,7 @@ class Client {
   int users_ = 0;
   std::condition_variable unused_;
   std::optional<Error> gone_;
+  std::array<char, 65536> chunk_{};  // not on the stack: a host's threads may have small ones
   std::string buffer_;
   std::size_t scanned_ = 0;
   bool skips_line_ = false;  // up to its end, which has not come

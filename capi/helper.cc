@@ -43,6 +43,7 @@ struct Start {
   char* stack_end;  // of the helper
   int pidfd;        // the rest is written by the children, whose memory this is
   int error;
+  bool executes;  // or it fails before
 };
 
 // The children's frames never return, on memory that is used again: no sanitizer keeps books of
@@ -72,6 +73,7 @@ SBX_IN_CHILD int run_helper(void* argument) {
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    start.executes = true;
     ::syscall(SYS_execve, start.program, start.argv, environ);
   }
   start.error = errno;
@@ -87,9 +89,25 @@ SBX_IN_CHILD int run_between(void* argument) {
   leave(0);
 }
 
-Error system_error(ErrorCode code, const std::string& call, std::string hint) {
-  const int error = errno;
+Error system_error(ErrorCode code, int error, const std::string& call, std::string hint) {
   return Error{code, call + ": " + errno_text(error), call, std::move(hint), error};
+}
+
+Error no_room(int error, const std::string& call) {
+  const bool lacks_files = error == EMFILE || error == ENFILE;
+  return system_error(ErrorCode::kSetupFailed, error, call,
+                      lacks_files ? "raise the limit of open files" : "");
+}
+
+Error cannot_execute(int error, const std::string& program) {
+  const std::string call = "execve(" + program + ")";
+  if (error == ENOENT || error == ENOTDIR) {
+    return system_error(ErrorCode::kNotFound, error, call,
+                        "install sbx-run, or name it with \"program\"");
+  }
+  if (error != EACCES && error != EPERM && error != ENOEXEC) return no_room(error, call);
+  return system_error(ErrorCode::kNotExecutable, error, call,
+                      "let it be executed, or name another with \"program\"");
 }
 
 // False: not in time.
@@ -131,7 +149,7 @@ Helper::~Helper() {
 Result<Helper> Helper::start(const std::string& program, std::vector<std::string> argv) {
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return system_error(ErrorCode::kSetupFailed, "socketpair", "raise the limit of open files");
+    return no_room(errno, "socketpair");
   }
   Helper helper;
   helper.owner_ = ::getpid();
@@ -145,9 +163,9 @@ Result<Helper> Helper::start(const std::string& program, std::vector<std::string
 
   void* const stacks = ::mmap(nullptr, 2 * kStackSize, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-  if (stacks == MAP_FAILED) return system_error(ErrorCode::kSetupFailed, "mmap(stack)", "");
+  if (stacks == MAP_FAILED) return no_room(errno, "mmap(stack)");
   char* const first_end = static_cast<char*>(stacks) + kStackSize;
-  Start start{program.c_str(), words.data(), theirs.get(), first_end + kStackSize, -1, 0};
+  Start start{program.c_str(), words.data(), theirs.get(), first_end + kStackSize, -1, 0, false};
   // No handler of the host's may run in the children, on its memory.
   sigset_t all;
   sigset_t before;
@@ -164,10 +182,8 @@ Result<Helper> Helper::start(const std::string& program, std::vector<std::string
   ::munmap(stacks, 2 * kStackSize);
   OwnedFd pidfd(start.pidfd);
   if (start.error != 0) {
-    errno = start.error;
-    if (!pidfd.is_open()) return system_error(ErrorCode::kSetupFailed, "clone", "");
-    return system_error(ErrorCode::kNotFound, "execve(" + program + ")",
-                        "install sbx-run, or name it with \"program\"");
+    if (!start.executes) return no_room(start.error, pidfd.is_open() ? "dup2" : "clone");
+    return cannot_execute(start.error, program);
   }
   helper.pidfd_ = std::move(pidfd);
   return helper;

@@ -22,7 +22,7 @@ class Helper {
   ~Helper();  // closes the socket and waits for the end
 
   // `argv` is handed on with the descriptor and the owner behind it. Errors: kNotFound,
-  // kSetupFailed.
+  // kNotExecutable, kSetupFailed.
   static Result<Helper> start(const std::string& program, std::vector<std::string> argv);
 
   int socket() const { return socket_.get(); }

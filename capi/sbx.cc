@@ -228,7 +228,7 @@ int sbx_next(sbx_session* session, int timeout_ms, char** event_json, sbx_error*
 }
 
 int sbx_fd(const sbx_session* session) {
-  return session == nullptr ? -1 : session->client.poll_fd();
+  return session == nullptr || !session->client.is_mine() ? -1 : session->client.poll_fd();
 }
 
 int sbx_cancel(sbx_session* session, uint64_t id, sbx_error** error) {
@@ -240,7 +240,8 @@ int sbx_cancel(sbx_session* session, uint64_t id, sbx_error** error) {
 }
 
 const char* sbx_operator_token(const sbx_session* session) {
-  return session == nullptr ? "" : session->client.token().c_str();
+  const bool is_mine = session != nullptr && session->client.is_mine();
+  return is_mine ? session->client.token().c_str() : "";
 }
 
 void sbx_close(sbx_session* session) {

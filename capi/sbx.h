@@ -70,7 +70,8 @@ typedef struct sbx_error sbx_error;
  * Unknown keys are an error. These options are the operator's: never fill them from a model.
  * session: receives the handle; the caller gives it back with sbx_close().
  * Blocks until the session is up: some milliseconds; at most server_timeout_ms and a second.
- * Errors: bad_json, unknown_field, wrong_type, not_found (no sbx-run), session_failed, and what
+ * Errors: bad_json, unknown_field, wrong_type, not_found (no sbx-run), not_executable (it may not
+ * be executed), setup_failed (descriptors or processes have run out), session_failed, and what
  * sbx-run says of the profile and the flags. */
 SBX_API int sbx_open(const char* options_json, sbx_session** session, sbx_error** error);
 
@@ -109,7 +110,7 @@ SBX_API int sbx_submit(sbx_session* session, const char* method, const char* par
 SBX_API int sbx_next(sbx_session* session, int timeout_ms, char** event_json, sbx_error** error);
 
 /* A descriptor that can be polled for reading: it is readable when sbx_next(session, 0, …) may have
- * something. Owned by the session; never read from it or close it. */
+ * something. Owned by the session; never read from it or close it. -1 in a forked child. */
 SBX_API int sbx_fd(const sbx_session* session);
 
 /* Asks the session to cancel a submitted call; its answer still comes (status "cancelled"). No
@@ -118,7 +119,7 @@ SBX_API int sbx_cancel(sbx_session* session, uint64_t id, sbx_error** error);
 
 /* The secret that shows its bearer to be the operator, for clients of this session's own that may
  * approve commands. Owned by the session. A connection of this library is the operator's once it
- * has called "hello" with {"token": …}; never hand it to a model. */
+ * has called "hello" with {"token": …}; never hand it to a model. "" in a forked child. */
 SBX_API const char* sbx_operator_token(const sbx_session* session);
 
 /* Ends the session: tasks get SIGTERM, and SIGKILL after two seconds. Returns when nothing of it is

@@ -275,6 +275,9 @@ class HostileHost(Program):
     def test_has_no_descriptors_left(self):
         self.scenario("without_descriptors")
 
+    def test_calls_from_a_thread_of_a_small_stack(self):
+        self.scenario("small_stack")
+
     def test_that_loaded_the_library_by_a_relative_name_starts_the_program_beside_it(self):
         """Not one in a directory of that name below the working directory of today."""
         for place in ("host", "work"):

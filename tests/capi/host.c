@@ -47,7 +47,8 @@ static void open_errors(void) {
   expect_open_error("{\"program\": \"/nonexistent/sbx-run\"}", "not_found",
                     "execve(/nonexistent/sbx-run)");
   expect_open_error("{\"program\": \"/bin/true\"}", "session_failed", "");
-  expect_open_error("{\"program\": \"/etc/passwd\"}", "not_found", "execve(/etc/passwd)");
+  expect_open_error("{\"program\": \"/etc/passwd\"}", "not_executable", "execve(/etc/passwd)");
+  expect_open_error("{\"program\": \"/etc/passwd/x\"}", "not_found", "execve(/etc/passwd/x)");
   /* What sbx-run itself says. */
   sbx_session* session = NULL;
   sbx_error* error = NULL;
@@ -345,10 +346,13 @@ static void forks(void) {
   const pid_t first = fork();
   CHECK(first >= 0);
   if (first == 0) {
+    CHECK(sbx_fd(session) == -1 && strcmp(sbx_operator_token(session), "") == 0);
     sbx_close(session);
     _exit(0);
   }
-  CHECK(waitpid(first, NULL, 0) == first);
+  int status = 0;
+  CHECK(waitpid(first, &status, 0) == first && status == 0);
+  CHECK(sbx_fd(session) >= 0 && strcmp(sbx_operator_token(session), "") != 0);
   const pid_t second = fork();
   CHECK(second >= 0);
   if (second == 0) {

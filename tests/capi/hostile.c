@@ -504,6 +504,7 @@ static void without_descriptors(void) {
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     if (sbx_open(NULL, &session, &error) != 0) {
       CHECK(sbx_error_message(error)[0] != '\0');
+      CHECK(strcmp(sbx_error_code(error), "not_found") != 0);
       sbx_error_free(error);
     }
     sbx_close(session);
@@ -513,6 +514,30 @@ static void without_descriptors(void) {
   }
   CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
   sbx_close(open_session());
+}
+
+static void* use_all(void* unused) {
+  (void)unused;
+  sbx_session* session = open_session();
+  sbx_error* error = NULL;
+  char* event = NULL;
+  uint64_t id = 0;
+  expect_run(session, "{\"command\": \"head -c 900000 /dev/zero\", \"output_kb\": 1000}", "exited");
+  OK(sbx_submit(session, "run", "{\"command\": \"echo small\"}", &id, &error));
+  OK(sbx_next(session, kPatienceMs, &event, &error));
+  CHECK(strstr(event, "small") != NULL);
+  sbx_free(event);
+  sbx_close(session);
+  return NULL;
+}
+
+static void small_stack(void) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  CHECK(pthread_attr_init(&attributes) == 0);
+  CHECK(pthread_attr_setstacksize(&attributes, (size_t)64 << 10) == 0);
+  CHECK(pthread_create(&thread, &attributes, use_all, NULL) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
 }
 
 int main(int argc, char** argv) {
@@ -540,7 +565,8 @@ int main(int argc, char** argv) {
                    {"two_sessions", two_sessions},
                    {"forked_meanwhile", forked_meanwhile},
                    {"without_standard_descriptors", without_standard_descriptors},
-                   {"without_descriptors", without_descriptors}};
+                   {"without_descriptors", without_descriptors},
+                   {"small_stack", small_stack}};
   for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; ++i) {
     if (strcmp(scenarios[i].name, argv[1]) == 0) {
       const double began = now();
