@@ -398,7 +398,7 @@ Result<SessionOptions> make_session(const RunOptions& options, const Invocation&
       !flags.audit_file.empty() || !loaded.profile.audit.file.empty() || !managed.empty();
   context.managed = std::move(managed);
   if (is_audited) context.profile_sha256 = loaded.sha256();
-  fit_profile(tool, loaded.profile);
+  fit_profile(tool, loaded);
   SBX_TRY(Policy policy, make_policy(std::move(loaded.profile), flags, std::move(context)));
   SBX_CHECK_OK(check_flag_roots(policy));
   SBX_TRY(const std::vector<std::string> state,

@@ -76,6 +76,7 @@ const Tool kExecuteCommandTool = {
     .renamed = {},
     .defaults = R"({"timeout_ms":30000})",
     .output_schema = kOutputSchema,
+    .keeps_times = true,
     .decode = decode,
     .write = write,
     .text = text,

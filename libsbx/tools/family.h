@@ -32,6 +32,7 @@ struct Tool {
   std::span<const Renamed> renamed;
   std::string_view defaults;       // a JSON object: default values by key, for the schema
   std::string_view output_schema;  // of the structured answer
+  bool keeps_times = false;        // its profile's time and ceiling count under others too
   bool reads_only = false;         // changes nothing: for MCP's hints
   // `params` has passed the table and has no nulls; what it holds may be taken.
   Result<ToolCall> (*decode)(nlohmann::json& params, const ToolSettings& settings);

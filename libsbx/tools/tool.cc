@@ -100,9 +100,16 @@ std::string_view tool_profile(std::string_view tool) {
   return found == nullptr ? std::string_view() : found->profile;
 }
 
-void fit_profile(std::string_view tool, Profile& profile) {
+void fit_profile(std::string_view tool, LoadedProfile& loaded) {
   const Tool* found = find_tool(tool);
-  if (found != nullptr && !found->shell.empty()) profile.commands.shell = found->shell;
+  if (found == nullptr) return;
+  Profile& profile = loaded.profile;
+  if (!found->shell.empty()) profile.commands.shell = found->shell;
+  if (!found->keeps_times || profile.name == found->profile) return;
+  const Result<LoadedProfile> own = load_profile(found->profile, {});
+  if (!own.ok()) return;  // shipped: it loads
+  if (!loaded.sets_timeout) profile.limits.timeout_ms = own.value().profile.limits.timeout_ms;
+  if (loaded.files.empty()) profile.ceilings.timeout_ms = own.value().profile.ceilings.timeout_ms;
 }
 
 ToolSettings tool_settings(const Policy& policy) {

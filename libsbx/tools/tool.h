@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "model/outcome.h"
 #include "policy/policy.h"
+#include "profile/store.h"
 #include "session/task_output.h"
 
 namespace sbx {
@@ -26,8 +27,9 @@ std::span<const std::string_view> tool_names();
 // The shipped profile that the tool runs under unless the operator names another; empty for a name
 // that is no tool.
 std::string_view tool_profile(std::string_view tool);
-// What the tool's page fixes whatever the profile says: which shell runs the command.
-void fit_profile(std::string_view tool, Profile& profile);
+// What the tool's page fixes whatever profile is named: which shell runs the command, and the time
+// that it has where no profile of the operator's own says.
+void fit_profile(std::string_view tool, LoadedProfile& loaded);
 
 // What a tool knows of the operator's policy.
 struct ToolSettings {

@@ -218,14 +218,34 @@ TEST(DecodeOthers, AnUnknownToolNamesTheNearest) {
 
 // The page says sh, whatever profile the operator names.
 TEST(FitProfile, SetsTheShellThatThePageNames) {
-  Profile profile;
-  fit_profile("execute_command", profile);
+  LoadedProfile loaded;
+  Profile& profile = loaded.profile;
+  fit_profile("execute_command", loaded);
   EXPECT_EQ(profile.commands.shell, "sh");
-  fit_profile("bash", profile);
+  fit_profile("bash", loaded);
   EXPECT_EQ(profile.commands.shell, "bash");
   profile.commands.shell = "zsh";
-  fit_profile("shell", profile);
+  fit_profile("shell", loaded);
   EXPECT_EQ(profile.commands.shell, "zsh");  // its page lets the operator choose
+}
+
+// Write mode is the profile unconfined: the page's 30 s count there too, and what a call may ask
+// for.
+TEST(FitProfile, KeepsThePagesTimeUnlessTheOperatorsOwnProfileSetsOne) {
+  using Times = std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>>;
+  const auto times = [](std::string_view tool, LoadedProfile loaded) {
+    loaded.profile.limits.timeout_ms = 120'000;
+    loaded.profile.ceilings.timeout_ms = 600'000;
+    fit_profile(tool, loaded);
+    return Times(loaded.profile.limits.timeout_ms, loaded.profile.ceilings.timeout_ms);
+  };
+  EXPECT_EQ(times("execute_command", {}), Times(30'000, 3'600'000));
+  LoadedProfile own;
+  own.files = {"/own.json"};
+  EXPECT_EQ(times("execute_command", own), Times(30'000, 600'000));
+  own.sets_timeout = true;
+  EXPECT_EQ(times("execute_command", own), Times(120'000, 600'000));
+  EXPECT_EQ(times("shell", {}), Times(120'000, 600'000));
 }
 
 TEST(ToolSettings, ComeFromThePolicy) {
