@@ -382,7 +382,8 @@ class Roots {
     });
   }
 
-  // A hidden symlink hides what it leads to as well, where a root shows that and none lies below.
+  // A hidden symlink hides what it leads to as well, where a root shows that and none lies below;
+  // always where a secret comes from there.
   void hide_link_targets() {
     std::vector<ViewRoot> more;
     std::set<std::string> all;
@@ -411,7 +412,7 @@ class Roots {
         continue;
       }
       const std::string& target = real.value();
-      if (is_shown(target) && !holds_roots(target)) {
+      if (is_secret_source(root.where) || (is_shown(target) && !holds_roots(target))) {
         more.push_back({looks_.at(target), Access::kNone, root.where});
       }
     }

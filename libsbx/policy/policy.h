@@ -158,6 +158,11 @@ Policy with_workspace(Policy policy, const std::string& workspace);
 // Of a root that hides sbx's own: no pattern of another root shows what lies in it.
 inline constexpr const char* kSessionPlaces = "the sessions' sockets";
 
+// Of a root that hides the file which a credential comes from, whatever else names that file.
+inline bool is_secret_source(std::string_view where) {
+  return where.starts_with("/network/credentials/");
+}
+
 // The policy with directories hidden, `where` saying whose they are.
 Policy with_hidden(Policy policy, std::vector<std::string> paths, const std::string& where);
 

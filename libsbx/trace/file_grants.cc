@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/files.h"
 #include "base/paths.h"
 #include "model/grant.h"
 
@@ -36,13 +37,14 @@ std::string file_grant(const LaunchPlan& plan, const Policy& policy, const std::
       shown == "empty" || is_below(path, "/dev/shm") || (shown.empty() && is_below(path, "/tmp"));
   if (to_write && is_ours && !has_scratch(policy.sandbox)) return "limits.tmp_mb = 256";
   // Where a secret comes from is hidden, whatever roots there are.
-  const auto& credentials = policy.sandbox.network.credentials;
-  if (std::any_of(credentials.begin(), credentials.end(),
-                  [&](const auto& credential) { return credential.from.file == path; })) {
-    return "";
-  }
-  // Nothing that could be added lets a root's own place be moved or removed.
   const auto& roots = policy.sandbox.filesystem.roots;
+  const auto is_source = [&](const Root& root) {
+    if (!is_secret_source(root.where)) return false;
+    const Result<std::string> real = real_path(root.path);
+    return root.path == path || (real.ok() && real.value() == path);
+  };
+  if (std::any_of(roots.begin(), roots.end(), is_source)) return "";
+  // Nothing that could be added lets a root's own place be moved or removed.
   const auto is_it = [&](const Root& root) { return root.path == path; };
   const auto last = std::find_if(roots.rbegin(), roots.rend(), is_it);
   if (last != roots.rend() && last->access == Access::kReadWrite) return "";

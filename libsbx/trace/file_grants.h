@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What in the profile would let a file be read or written, as the plan shows it. Pure.
+// What in the profile would let a file be read or written, as the plan shows it.
 #pragma once
 
 #include <string>

@@ -186,6 +186,18 @@ class Variables(Http):
             answer = self.sh('cat secret; echo "$PLAIN$OTHER$FILED$COPY"', "--profile", self.profile(rules), *flags)
             self.assertEqual((answer["status"], answer["stdout"]), ("exited", "\n"), answer)
 
+    def test_a_source_that_a_symlink_leads_to_is_hidden_whatever_names_it(self):
+        real = self.write("work/sub/real", "file-secret-value")
+        os.symlink("sub/real", self.work + "/link")
+        os.symlink("sub", self.work + "/way")
+        for name in ("link", "way/real"):
+            bound = {**BEARER, "name": "FILED", "from": {"file": os.path.join(self.work, name)}}
+            for flags in ([], ["--ro", real], ["--rw", real], ["--net", "none"]):
+                answer = self.sh(f"cat sub/real {name}; cat < sub/real", *self.rules(credentials=(bound,)), *flags)
+                self.assertEqual((answer["status"], answer["stdout"]), ("exited", ""), (name, flags, answer))
+                told = {denial["target"]: denial["grant"] for denial in answer["denials"]}
+                self.assertEqual(told, {real: "", os.path.join(self.work, name): ""}, (name, flags))
+
     def test_none_that_is_set_is_a_source(self):
         bound = {**BEARER, "name": "OTHER", "from": {"env": "UNSET"}}
         answer = self.run_json(*self.rules(credentials=(bound,)), "--env", "UNSET=x", "--", "true")
