@@ -82,11 +82,6 @@ bool is_jwt(std::string_view secret) {
 
 constexpr std::string_view kJwtHeader = R"({"alg":"none")";
 
-std::string template_of(const Credential& credential, std::string_view value) {
-  std::string text = credential.value.value_or(std::string(kVariable));
-  return text.replace(text.find(kVariable), kVariable.size(), value);
-}
-
 // What stands before the placeholder, without case. GitHub's programs call a bearer a token.
 std::string scheme_of(std::string_view value, std::string_view placeholder) {
   const std::string scheme = lower_case(value.substr(0, value.size() - placeholder.size()));
@@ -141,6 +136,11 @@ std::string for_urls(std::string base64) {
 }
 
 }  // namespace
+
+std::string header_value(const Credential& credential, std::string_view value) {
+  std::string text = credential.value.value_or(std::string(kVariable));
+  return text.replace(text.find(kVariable), kVariable.size(), value);
+}
 
 std::string make_placeholder(std::string_view secret, void (*random)(unsigned char*, std::size_t)) {
   std::string out;
@@ -250,13 +250,13 @@ void Credentials::list_values() {
 bool Credentials::put_in_field(const BoundSecret& each, Field& field) const {
   if (each.text.header && is_named(field, lower_case(*each.text.header))) {
     // The whole value as the template has it, or the placeholder alone.
-    const std::string whole = template_of(each.text, each.placeholder);
+    const std::string whole = header_value(each.text, each.placeholder);
     if (field.value != each.placeholder && field.value != whole &&
         !(field.value.ends_with(each.placeholder) && whole.ends_with(each.placeholder) &&
           scheme_of(field.value, each.placeholder) == scheme_of(whole, each.placeholder))) {
       return false;
     }
-    field.value = template_of(each.text, each.secret);
+    field.value = header_value(each.text, each.secret);
     return true;
   }
   if (!each.text.basic || !is_named(field, "authorization")) return false;

@@ -19,6 +19,9 @@ namespace sbx::http {
 // bytes. A JSON Web Token's first segment says what it said.
 std::string make_placeholder(std::string_view secret, void (*random)(unsigned char*, std::size_t));
 
+// What the credential's header says with `value` in it.
+std::string header_value(const Credential& credential, std::string_view value);
+
 struct BoundSecret {
   Credential text;
   HostRule host;

@@ -111,6 +111,12 @@ Status bind_secrets(Started& to, const EnvironmentBlock& environment, StateReade
     BoundSecret bound{text, std::move(*host), "", ""};
     if (state == nullptr) {
       SBX_TRY(bound.secret, read_secret(text.from, environment, where));
+      const std::string whole = text.header ? header_value(text, bound.secret) : "";
+      if (whole.starts_with(' ') || whole.ends_with(' ')) {
+        return Error{ErrorCode::kBadValue,
+                     "the value of " + text.name + " begins or ends with a blank", where,
+                     "HTTP takes that off a header: give the secret without it"};
+      }
       bound.placeholder = make_placeholder(bound.secret, random_bytes);
     } else {
       SBX_TRY(bound.secret, state->word());

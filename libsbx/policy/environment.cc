@@ -174,8 +174,11 @@ bool ends_in(std::string_view name, std::string_view ending) {
                                                     [](char a, char b) { return a == upper(b); });
 }
 
-// HTTPS_PROXY, http_proxy, npm_config_proxy.
+}  // namespace
+
 bool is_proxy_name(std::string_view name) { return ends_in(name, "_PROXY"); }
+
+namespace {
 
 // GOPROXY, PIP_INDEX_URL, UV_INDEX hold nothing but URLs.
 Urls urls_of(std::string_view name) {

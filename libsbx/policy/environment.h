@@ -26,6 +26,9 @@ bool is_sensitive_name(std::string_view name);
 // inherited (except with scrub `off`).
 bool is_never_settable(std::string_view name);
 
+// HTTPS_PROXY, http_proxy, npm_config_proxy.
+bool is_proxy_name(std::string_view name);
+
 // Takes out a credential's variable, its source, and what holds the value of that.
 void withhold(const Credential& credential, const Environment& inherited, Environment& out);
 // Takes out what holds the value; one under 8 bytes is a part of much, and counts for nothing.

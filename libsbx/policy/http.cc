@@ -3,8 +3,11 @@
 #include "policy/http.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "policy/environment.h"
@@ -13,6 +16,11 @@ namespace sbx {
 namespace {
 
 constexpr std::string_view kSecret = "${secret}";
+
+// By which programs find the bundle.
+constexpr auto kTrustVariables =
+    std::to_array<const char*>({"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
+                                "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"});
 
 Error bad(std::string where, std::string message, std::string hint) {
   return Error{ErrorCode::kBadValue, std::move(message), std::move(where), std::move(hint)};
@@ -84,18 +92,24 @@ Status check_place(const Credential& credential, const std::string& where) {
     return bad(where + "/header", *credential.header + " is not for a credential",
                "name the header that the service reads it from, such as Authorization");
   }
-  if (credential.basic && credential.basic->find(':') != std::string::npos) {
-    return bad(where + "/basic", "a user of basic auth has no ':'", "name the user alone");
+  if (credential.basic && (credential.basic->find(':') != std::string::npos ||
+                           escape_control_bytes(*credential.basic) != *credential.basic)) {
+    return bad(where + "/basic", "a user of basic auth has no ':' and no control characters",
+               "name the user alone");
   }
   if (!credential.value) return {};
   const std::string& value = *credential.value;
   const std::size_t at = value.find(kSecret);
   const bool is_plain =
       std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
-  if (!credential.header || !is_plain || at == std::string::npos || value.find("${") != at ||
+  // HTTP takes blanks off at both ends.
+  if (!credential.header || !is_plain || value.starts_with(' ') || value.ends_with(' ') ||
+      at == std::string::npos || value.find("${") != at ||
       value.find("${", at + 1) != std::string::npos) {
-    return bad(where + "/value", "'" + value + "' is no value of a header",
-               "it stands with `header`, and holds ${secret} once and no other variable");
+    return bad(
+        where + "/value", "'" + value + "' is no value of a header",
+        "it stands with `header`, begins and ends with no blank, and holds ${secret} once and "
+        "no other variable");
   }
   return {};
 }
@@ -111,9 +125,12 @@ Status check_source(const SecretSource& from, const std::string& where) {
 }
 
 Status check_name(const std::string& name, const std::string& where, std::set<std::string>& names) {
-  for (const std::string_view taken : {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "PWD",
-                                       "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"}) {
-    if (name != taken) continue;
+  const auto is_taken = [&](const auto& list) {
+    return std::find(std::begin(list), std::end(list), name) != std::end(list);
+  };
+  static constexpr std::string_view kTaken[] = {"PATH",  "HOME",   "USER", "LOGNAME",
+                                                "SHELL", "TMPDIR", "PWD"};
+  if (is_taken(kTaken) || is_taken(kTrustVariables) || is_proxy_name(name)) {
     return bad(where, name + " is no variable for a credential", "choose another name");
   }
   if (is_never_settable(name)) {
@@ -140,7 +157,14 @@ Status check_http(const NetworkProfile& network) {
   }
   for (std::size_t i = 0; i < network.http.size(); ++i) {
     const std::string where = "/network/http/" + std::to_string(i);
-    SBX_CHECK_OK(check_host(network.http[i].host, where + "/host", allowed, network.host_ports));
+    const HttpRule& rule = network.http[i];
+    SBX_CHECK_OK(check_host(rule.host, where + "/host", allowed, network.host_ports));
+    for (const auto& [key, list] :
+         {std::pair("/methods", &rule.methods), {"/paths", &rule.paths}}) {
+      if (*list && (*list)->empty()) {
+        return bad(where + key, "an empty list lets nothing through", "leave it out for all");
+      }
+    }
   }
   std::set<std::string> names;
   for (std::size_t i = 0; i < network.credentials.size(); ++i) {
@@ -158,10 +182,7 @@ void add_trust(const HttpSession& session, bool shows_store,
                std::map<std::string, std::string, std::less<>>& to) {
   for (const std::string& name : session.dropped) to.erase(name);
   for (const auto& [name, placeholder] : session.placeholders) to[name] = placeholder;
-  for (const char* const name : {"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
-                                 "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"}) {
-    to[name] = session.trust_path;
-  }
+  for (const char* const name : kTrustVariables) to[name] = session.trust_path;
   if (session.java_store.empty() || !shows_store) return;
   std::string& java = to["JAVA_TOOL_OPTIONS"];
   if (!java.empty()) java += ' ';

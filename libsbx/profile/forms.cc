@@ -115,8 +115,17 @@ bool is_token(std::string_view text) {
   });
 }
 
+// The gateway refuses both whatever rules there are.
+bool is_method(std::string_view text) {
+  return is_token(text) && text != "CONNECT" && text != "TRACE";
+}
+
+// In the normal form of what is judged: no other ever matches.
 bool is_path_pattern(std::string_view text) {
-  return text.starts_with('/') && std::all_of(text.begin(), text.end(), [](char c) {
+  const std::size_t last = text.rfind('/');
+  return text.starts_with('/') && !has_component(text, ".") && !has_component(text, "..") &&
+         text.substr(0, last + 1).find("//") == std::string_view::npos &&
+         std::all_of(text.begin(), text.end(), [](char c) {
            return c > ' ' && c <= '~' && c != '?' && c != '#' && c != '\\';
          });
 }
@@ -185,8 +194,13 @@ constexpr TextForm kProgram = {is_program, R"(^[^\u0000-\u0020\u007f]+)" SBX_END
                                "one word, the name or path of a program"};
 constexpr TextForm kToken = {is_token, "^[!#$%&'*+.^_`|~0-9A-Za-z-]+" SBX_END,
                              "a name as HTTP has them: letters, digits, - and _"};
+constexpr TextForm kMethod = {is_method,
+                              "^(?!(CONNECT|TRACE)" SBX_END ")[!#$%&'*+.^_`|~0-9A-Za-z-]+" SBX_END,
+                              "a method as HTTP has them, but neither CONNECT nor TRACE"};
 constexpr TextForm kPathPattern = {
-    is_path_pattern, R"(^/[!"$->@-\[\]-~]*)" SBX_END,
-    "a path from /, of printable ASCII without ?, # and \\: * is one segment, ** any number"};
+    is_path_pattern,
+    "^(?!" SBX_ANY R"(/(\.{0,2}/|\.{1,2})" SBX_END R"())/[!"$->@-\[\]-~]*)" SBX_END,
+    "a path from /, of printable ASCII without ?, # and \\, and without //, . and ..: * is one "
+    "segment, ** any number"};
 
 }  // namespace sbx::forms

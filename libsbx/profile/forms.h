@@ -31,7 +31,8 @@ extern const TextForm kHost;          // an entry of network.allow
 extern const TextForm kSyscall;
 extern const TextForm kEnvName;
 extern const TextForm kProgram;      // one word
-extern const TextForm kToken;        // a method, a header's name
+extern const TextForm kToken;        // a header's name
+extern const TextForm kMethod;       // of HTTP
 extern const TextForm kPathPattern;  // of an HTTP rule
 
 }  // namespace sbx::forms

@@ -504,8 +504,17 @@ class Verbs(harness.Case):
             ({"network": {**rules, "http": [{"host": "b.test:443"}]}}, "/network/http/0/host"),
             ({"network": {**rules, "allow": ["127.0.0.1:8080"], "host_ports": [8080],
                           "http": [{"host": "127.0.0.1:8080"}]}}, "/network/http/0/host"),
+            *(({"network": {**rules, "http": [{"host": "a.test", **rule}]}}, "/network/http/0/" + where)
+              for rule, where in (({"methods": []}, "methods"), ({"paths": []}, "paths"),
+                                  ({"methods": ["GET", "CONNECT"]}, "methods/1"), ({"methods": ["TRACE"]}, "methods/0"),
+                                  ({"paths": ["/a/../b"]}, "paths/0"), ({"paths": ["/a//b"]}, "paths/0"),
+                                  ({"paths": ["/a/", "/a/."]}, "paths/1"))),
             ({"network": {**rules, "credentials": [{**credential, "header": "Host"}]}}, "/network/credentials/0/header"),
-            ({"network": {**rules, "credentials": [{**credential, "name": "PATH"}]}}, "/network/credentials/0/name"),
+            ({"network": {**rules, "credentials": [{**credential, "value": "${secret} "}]}}, "/network/credentials/0/value"),
+            ({"network": {**rules, "credentials": [{"name": "TOKEN", "host": "a.test:443", "basic": "a\nb", "from": {"env": "T"}}]}},
+             "/network/credentials/0/basic"),
+            *(({"network": {**rules, "credentials": [{**credential, "name": name}]}}, "/network/credentials/0/name")
+              for name in ("PATH", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "http_proxy", "ALL_PROXY")),
             ({"network": {**rules, "credentials": [credential, credential]}}, "/network/credentials/1/name"),
             ({"caches": {"a": {"path": "~/x"}, "b": {"path": "~/x/y"}}}, "/caches/b/path"),
         ):

@@ -334,7 +334,8 @@ class Credentials(Http):
     def test_sources_that_give_nothing_are_an_error_with_their_place(self):
         empty = self.write("empty", "")
         lines = self.write("lines", "a\nb\n")
-        for source in ({"env": "NOT_SET"}, {"file": empty}, {"file": lines}, {"file": "/nonexistent/x"},
+        blank = self.write("blank", "secret \n")
+        for source in ({"env": "NOT_SET"}, {"file": empty}, {"file": lines}, {"file": blank}, {"file": "/nonexistent/x"},
                        {"command": ["/bin/false"]}, {"command": ["/nonexistent"]},
                        {"command": ["/bin/true"]}, {"file": "/dev/zero"}):
             answer = self.sh("true", *self.bound(**{"from": source}))

@@ -57,6 +57,18 @@ TEST(Forms, TakeNamesOfVariablesCallsAndPrograms) {
   EXPECT_FALSE(forms::kLabel.matches("a\x1b[0m"));
 }
 
+TEST(Forms, TakeOnlyMethodsAndPathsThatARequestMayHave) {
+  for (const char* path : {"/", "/a/", "/**", "/a.b/..c/*"}) {
+    EXPECT_TRUE(forms::kPathPattern.matches(path)) << path;
+  }
+  for (const char* path : {"", "a", "//", "/a//b", "/a//", "/./a", "/a/..", "/a?b"}) {
+    EXPECT_FALSE(forms::kPathPattern.matches(path)) << path;
+  }
+  EXPECT_TRUE(forms::kMethod.matches("TRACES"));
+  EXPECT_FALSE(forms::kMethod.matches("TRACE"));
+  EXPECT_FALSE(forms::kMethod.matches(""));
+}
+
 TEST(HostRule, SplitsNamesAndPorts) {
   const auto plain = parse_host_rule("GitHub.com:443");
   ASSERT_TRUE(plain);

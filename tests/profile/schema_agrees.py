@@ -173,6 +173,7 @@ def main():
     strings += [{"filesystem": {key: [text]}} for text in STRINGS for key in ("devices", "protect")]
     strings += [{"filesystem": {"roots": [{"path": text}]}} for text in STRINGS]
     strings += [{"environment": {"set": {text: text}, "pass": [text]}} for text in STRINGS]
+    strings += [{"network": {"http": [{"host": "a", key: [text]}]}} for text in STRINGS for key in ("methods", "paths")]
     strings += [{"commands": {"deny": [text]}} for text in STRINGS]
     strings += [{"audit": {"file": text}, "name": text} for text in STRINGS]
     mutated = [mutate(rng, document) for document in documents for _ in range(MUTATIONS_EACH)]
