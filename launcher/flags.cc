@@ -203,7 +203,10 @@ std::string_view flag_library_version() { return CLI11_VERSION; }
 Result<ParseOutcome> parse_flags(const Invocation& invocation, RunOptions& options) {
   const Verb& verb = *invocation.verb;
   const std::vector<std::string>& arguments = invocation.arguments;
-  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  // Where any number of words may stand, "--" only ends the flags.
+  const auto separator = verb.more_words.name != nullptr
+                             ? arguments.end()
+                             : std::find(arguments.begin(), arguments.end(), "--");
   const std::vector<std::string> given(arguments.begin(), separator);
   if (separator != arguments.end()) options.program.assign(separator + 1, arguments.end());
   if (separator != arguments.end() && verb.no_program != nullptr) {

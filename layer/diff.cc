@@ -528,8 +528,7 @@ class LayerDiff {
       if (!is_chosen(path)) continue;
       const bool is_below_work = is_below(path, state_.workspace) && path != state_.workspace;
       answer.text +=
-          escape_control_bytes(is_below_work ? path.substr(state_.workspace.size() + 1) : path) +
-          "\n";
+          git_quoted(is_below_work ? path.substr(state_.workspace.size() + 1) : path) + "\n";
     }
     return answer;
   }

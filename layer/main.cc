@@ -147,7 +147,8 @@ Done run_audited(const Row& row, const Action& action) {
 
 // What has been made before names were held to more than that can still be named.
 bool is_component(const std::string& name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos;
+  return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos &&
+         name.size() <= kLongestLayerName;
 }
 
 // A flag that an action does not know; empty: all are its own.

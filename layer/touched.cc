@@ -14,6 +14,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "host_files/user_attributes.h"
 #include "kept/copy.h"
@@ -242,6 +243,22 @@ const char* change_kind(const BaseRecord& from, const BaseRecord& to) {
 
 std::string absolute_path(const LayerState& state, const TouchedKey& key) {
   return state.roots.at(key.first) + "/" + key.second;
+}
+
+std::string git_quoted(const std::string& path) {
+  if (escape_control_bytes(path) == path && path.find_first_of("\"\\") == path.npos) return path;
+  std::string out = "\"";
+  for (const char c : path) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c >= ' ' && c <= '~') {
+      out += c;
+      continue;
+    }
+    std::array<char, 5> octal{};
+    snprintf(octal.data(), octal.size(), "\\%03o", static_cast<unsigned>(c) & 0xff);
+    out += octal.data();
+  }
+  return out + '"';
 }
 
 OwnedFd open_kept(const Touched& touched) { return open_own(AT_FDCWD, touched.file); }

@@ -54,6 +54,9 @@ mode_t mode_to_be(const LayerState& state, const TouchedKey& key, const Touched&
 // "created", "modified", "deleted", "replaced"
 const char* change_kind(const BaseRecord& from, const BaseRecord& to);
 std::string absolute_path(const LayerState& state, const TouchedKey& key);
+// A path as git writes it where core.quotePath is false: with what is unseen, a quote or a
+// backslash in it within quotes, its bytes in octal.
+std::string git_quoted(const std::string& path);
 // Opens what the layer holds, even where its owner may not read it. -1 and errno.
 OwnedFd open_kept(const Touched& touched);
 // How a directory is opened that must not be a symlink.

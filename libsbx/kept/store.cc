@@ -30,7 +30,6 @@
 namespace sbx {
 namespace {
 
-constexpr std::size_t kLongestName = 200;
 constexpr std::size_t kEpochName = 16;
 constexpr std::size_t kMostState = std::size_t{16} << 20;
 
@@ -173,17 +172,17 @@ Error layer_failure(const std::string& call, int error) {
 }
 
 Status check_layer_name(const std::string& name, const std::string& where) {
-  const bool is_plain = is_valid_utf8(name) && escape_control_bytes(name) == name &&
-                        name.find('/') == name.npos && !name.starts_with('-');
-  if (!name.empty() && name != "." && name != ".." && name.size() <= kLongestName && is_plain) {
+  const bool is_plain =
+      is_valid_utf8(name) && escape_control_bytes(name) == name && name.find('/') == name.npos;
+  if (!name.empty() && name != "." && name != ".." && name.size() <= kLongestLayerName &&
+      is_plain) {
     return {};
   }
-  return Error{ErrorCode::kBadFlag,
-               "bad value for " + where + ": '" +
-                   escape_control_bytes(name.substr(0, kLongestName)) + "' is no name of a layer",
-               where,
-               "one path component of at most 200 bytes of UTF-8, without control characters, and "
-               "without a dash at its begin"};
+  return Error{
+      ErrorCode::kBadFlag,
+      "bad value for " + where + ": '" + escape_control_bytes(name.substr(0, kLongestLayerName)) +
+          "' is no name of a layer",
+      where, "one path component of at most 200 bytes of UTF-8, without control characters"};
 }
 
 Result<LayerStore> open_layer_store(const Environment& environment, const std::string& workspace) {

@@ -24,6 +24,8 @@ namespace sbx {
 // In a layer's directory while a commit, or its undoing, has begun and not ended: its epoch.
 inline constexpr const char* kPendingCommit = "pending";
 
+inline constexpr std::size_t kLongestLayerName = 200;  // in bytes
+
 // Errors: kBadFlag for what is no name, said of the flag `where`.
 Status check_layer_name(const std::string& name, const std::string& where);
 

@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "json/reader.h"
+#include "profile/forms.h"
 
 namespace sbx {
 namespace {
@@ -69,7 +70,7 @@ McpJson layer_tool_definitions() {
                   paths_schema(), true),
        definition(kLayerCheckpointTool, "Layer checkpoint",
                   "Marks what was changed so far as a point to come back to.",
-                  {{"label", {{"type", "string"}, {"minLength", 1}}}}, false),
+                  {{"label", {{"type", "string"}, {"pattern", forms::kLabel.pattern}}}}, false),
        definition(kLayerCommitTool, "Layer commit",
                   "Makes the changes real. The user is asked first, and may decline.",
                   paths_schema(), false)});
@@ -85,9 +86,11 @@ Result<LayerToolCall> read_layer_call(std::string_view tool, std::string_view ar
           return path.is_string() && !path.template get_ref<const std::string&>().empty();
         })) {
       call.paths = value.get<std::vector<std::string>>();
-    } else if (!takes_paths && key == "label" && value.is_string() &&
-               !value.get_ref<const std::string&>().empty()) {
+    } else if (!takes_paths && key == "label" && value.is_string()) {
       call.label = value.get<std::string>();
+      if (forms::kLabel.matches(call.label)) continue;
+      return Error{ErrorCode::kBadValue, std::string("must be ") + forms::kLabel.expected, "/label",
+                   ""};
     } else {
       const bool is_known = key == (takes_paths ? "paths" : "label");
       return Error{is_known ? ErrorCode::kWrongType : ErrorCode::kUnknownField,

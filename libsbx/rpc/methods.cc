@@ -10,6 +10,7 @@
 #include "json/writer.h"
 #include "policy/params.h"
 #include "profile/fields.h"
+#include "profile/forms.h"
 #include "report/explain.h"
 #include "report/json.h"
 #include "report/json_parts.h"
@@ -32,6 +33,10 @@ constexpr TextForm kNotEmpty = {is_not_empty, R"(^[\s\S])", "text that is not em
 constexpr ValueSpec kText = {.kind = Kind::kText, .form = &kNotEmpty};
 constexpr ValueSpec kOptionalText = {.kind = Kind::kText, .nullable = true, .form = &kNotEmpty};
 constexpr ValueSpec kInput = {.kind = Kind::kText, .nullable = true};
+// These become words of sbx-layer's.
+constexpr ValueSpec kLabel = {.kind = Kind::kText, .form = &forms::kLabel};
+constexpr ValueSpec kOptionalLabel = {
+    .kind = Kind::kText, .nullable = true, .form = &forms::kLabel};
 constexpr ValueSpec kFlag = {.kind = Kind::kBool, .nullable = true};
 constexpr ValueSpec kTime = {.kind = Kind::kCount, .nullable = true, .min = 1, .max = kWeekMs};
 constexpr ValueSpec kGraceTime = {
@@ -92,19 +97,19 @@ constexpr std::array kToolFields = {
     required(field<&MethodParams::name>("name", "Which tool.", kText))};
 constexpr ValueSpec kPaths = {.kind = Kind::kList, .nullable = true, .item = &kText};
 constexpr FieldSpec kLayerName = field<&MethodParams::name>(
-    "name", "Which layer of the workspace. Absent: the session's own.", kOptionalText);
+    "name", "Which layer of the workspace. Absent: the session's own.", kOptionalLabel);
 constexpr FieldSpec kLayerPaths = field<&MethodParams::paths>(
     "paths", "Only these, absolute or relative to the workspace. Absent: all.", kPaths);
 constexpr std::array kLayerFields = {kLayerName};
 constexpr std::array kLayerPathFields = {kLayerName, kLayerPaths};
 constexpr std::array kCheckpointFields = {
-    kLayerName,
-    field<&MethodParams::label>("label", "Of the checkpoint. Absent: one is made.", kOptionalText)};
+    kLayerName, field<&MethodParams::label>("label", "Of the checkpoint. Absent: one is made.",
+                                            kOptionalLabel)};
 constexpr std::array kRollbackFields = {
-    kLayerName, required(field<&MethodParams::label>("label", "Of a checkpoint.", kText))};
+    kLayerName, required(field<&MethodParams::label>("label", "Of a checkpoint.", kLabel))};
 constexpr std::array kBranchFields = {
     kLayerName,
-    required(field<&MethodParams::new_name>("new", "Name of the layer that is made.", kText))};
+    required(field<&MethodParams::new_name>("new", "Name of the layer that is made.", kLabel))};
 constexpr std::array kApproveFields = {required(
     field<&MethodParams::digest>("digest", "Of an answer with status needs_approval.", kText))};
 constexpr std::array kApprovalsFields = {field<&MethodParams::digest>(
@@ -366,6 +371,7 @@ Status approvals(MethodCall& call) {
 
 // What sbx-layer calls its words, as params.
 std::string layer_param(const std::string& where, ErrorCode code) {
+  if (where == "NAME") return "/name";
   if (where == "LABEL") return "/label";
   if (where == "NEW") return "/new";
   if (where == "PATH") return "/paths";

@@ -399,8 +399,9 @@ Status Service::act(const LayerCall& call, const LayerAction::Reply& reply) {
   const bool changes = call.changes && own != nullptr && name == own->name();
   if (call.action != "list") words.push_back("--name=" + name);
   if (!call.word.empty()) words.push_back("--argument=" + call.word);
-  for (const std::string& path : call.paths) {
-    SBX_TRY(const std::string whole, normal_path(path, policy.sandbox.workspace, "/paths"));
+  for (std::size_t i = 0; i < call.paths.size(); ++i) {
+    SBX_TRY(const std::string whole,
+            normal_path(call.paths[i], policy.sandbox.workspace, "/paths/" + std::to_string(i)));
     words.push_back("--argument=" + whole);
   }
   const auto end = [this, call, name, reply, began = unix_ms()](const Result<LayerAnswer>& answer) {

@@ -236,6 +236,15 @@ for path in paths:
         told = json.loads(self.layer("commit", "x", "--dry-run", "--json"))
         self.assertEqual([change["path"] for change in told["committed"]], [self.work + "/mode"])
 
+    def test_names_only_are_quoted_as_git_does(self):
+        names = [b"plain x", "\u00fcmlaut".encode(), b"a\xffb", b"new\nline", b'quote"s', b"back\\slash", b"\xc2\x85"]
+        for name in names:
+            self.inside("touch -- " + "$'" + "".join("\\x%02x" % byte for byte in name) + "'")
+        told = self.raw("layer", "diff", "x", "--name-only").stdout
+        self.assertEqual(sorted(told.splitlines()), sorted([
+            b"plain x", "\u00fcmlaut".encode(), b'"a\\377b"', b'"new\\012line"', b'"quote\\"s"',
+            b'"back\\\\slash"', b'"\\302\\205"']))
+
     def test_the_forms(self):
         self.put("a", "1\n")
         self.put(".git/HEAD", "ref\n")

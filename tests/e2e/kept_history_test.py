@@ -353,6 +353,15 @@ class Sessions(Kept):
         self.assertIn("+++ b/b", call("layer.diff")["result"]["patch"])
         call("layer.rollback", label="one")
         self.assertEqual(call("run", command="cat a")["result"]["stdout"], "0\n1\n2\n")
+        for method, where, params in (
+                ("branch", "/new", {"new": "y\0z"}), ("rollback", "/label", {"label": "one\0z"}),
+                ("checkpoint", "/label", {"label": "a\nb"}), ("discard", "/name", {"name": "x\0z"}),
+                ("diff", "/name", {"name": "a/b"}), ("diff", "/name", {"name": "x" * 201}),
+                ("branch", "/new", {"new": "a/b"})):
+            data = call("layer." + method, **params)["error"]["data"]
+            self.assertEqual((data["code"], data["where"]), ("bad_value", where), (method, params))
+        data = call("layer.diff", paths=["f", "../x"])["error"]["data"]
+        self.assertEqual((data["code"], data["where"]), ("path_refused", "/paths/1"))
         self.assertEqual(call("layer.branch", new="y")["result"]["new"], "y")
         self.assertEqual([row["name"] for row in call("layer.list")["result"]], ["x", "y"])
         self.assertEqual(os.listdir(self.work), [])
@@ -453,6 +462,9 @@ class Sessions(Kept):
             told = client.wait(lambda message: message.get("id") == 4)["result"]
             self.assertIn("+made", told["content"][0]["text"])
             conforms("layer_diff", told)
+            call(8, "layer_checkpoint", label="here\0there")
+            told = client.wait(lambda message: message.get("id") == 8)
+            self.assertIn("/label", json.dumps(told), told)
             call(7, "layer_checkpoint", label="here")
             conforms("layer_checkpoint", client.wait(lambda message: message.get("id") == 7)["result"])
             call(6, "layer_commit", paths=["nope"])  # nothing to ask about

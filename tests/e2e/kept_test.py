@@ -117,10 +117,19 @@ class Runs(Kept):
         self.assertEqual(self.sh("rm big more", "--layer", "x", "--profile", profile)["status"], "exited")
 
     def test_bad_names_are_one_error(self):
-        for name in ("a/b", ".", "..", "x" * 201, "a\nb", "-x", "a\x85b", "a\udcff"):
+        for name in ("a/b", ".", "..", "x" * 201, "a\nb", "a\x85b", "a\udcff"):
             self.assert_error(self.sh("true", f"--layer={name}"), "bad_flag")
+        for name in ("a/b", "..", "x" * 201):
+            self.refused("bad_flag", "discard", name)
         self.assertEqual(self.inside("true", "x" * 200)["layer"]["name"], "x" * 200)
         self.assert_error(self.sh("true", "--layer", "x", "--overlay"), "bad_flag")
+
+    def test_a_name_may_begin_with_a_dash(self):
+        answer = self.sh("echo 1 > new", "--layer=-x")
+        self.assertEqual(answer["layer"]["name"], "-x", answer)
+        self.layer("checkpoint", "--", "-x", "-label")
+        self.layer("branch", "--", "-x", "-y")
+        self.assertEqual(self.layer("diff", "--name-only", "--", "-y"), "new\n")
 
     def test_layers_in_their_own_workspace_are_refused(self):
         answer = self.sh("true", "--layer", "x", "--workspace", self.base)

@@ -157,12 +157,12 @@ TEST(JournalText, ComesBackAsItWasAndNamesNoRootThatIsNotThere) {
 
 TEST(LayerNames, AreOneComponent) {
   EXPECT_TRUE(check_layer_name("a b.c", "--layer").ok());
+  EXPECT_TRUE(check_layer_name("-x", "--layer").ok());
   EXPECT_TRUE(check_layer_name(std::string(200, 'x'), "--layer").ok());
   EXPECT_TRUE(check_layer_name("a-\xc3\xbc", "--layer").ok());
-  for (const std::string& name :
-       {std::string(), std::string("."), std::string(".."), std::string("a/b"),
-        std::string("a\x01"), std::string(201, 'x'), std::string("-x"), std::string("a\xc2\x85"),
-        std::string("a\xff")}) {
+  for (const std::string& name : {std::string(), std::string("."), std::string(".."),
+                                  std::string("a/b"), std::string("a\x01"), std::string(201, 'x'),
+                                  std::string("a\xc2\x85"), std::string("a\xff")}) {
     EXPECT_FALSE(check_layer_name(name, "--layer").ok()) << name;
   }
 }
