@@ -5,7 +5,6 @@
 #include <git2.h>
 #include <git2/sys/mempack.h>
 #include <git2/sys/odb_backend.h>
-#include <git2/sys/path.h>
 #include <git2/sys/repository.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "git_names.h"
 #include "host/globs.h"
 #include "json/writer.h"
 #include "kept/merged.h"
@@ -27,15 +27,12 @@
 namespace sbx {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{4} << 30;  // of one file
+// Of one file, and of all that a patch is made from: both sides lie in memory.
+constexpr std::size_t kMostBytes = std::size_t{128} << 20;
+constexpr std::size_t kMostOfAll = std::size_t{512} << 20;
 
-template <typename T, void (*Free)(T*)>
-struct GitFree {
-  void operator()(T* value) const { Free(value); }
-};
 using Odb = std::unique_ptr<git_odb, GitFree<git_odb, git_odb_free>>;
 using Repository = std::unique_ptr<git_repository, GitFree<git_repository, git_repository_free>>;
-using Index = std::unique_ptr<git_index, GitFree<git_index, git_index_free>>;
 using Tree = std::unique_ptr<git_tree, GitFree<git_tree, git_tree_free>>;
 using Diff = std::unique_ptr<git_diff, GitFree<git_diff, git_diff_free>>;
 using Patch = std::unique_ptr<git_patch, GitFree<git_patch, git_patch_free>>;
@@ -57,13 +54,18 @@ Error git_failure(const std::string& call) {
                call + ": " + (error == nullptr ? "failed" : error->message), "libgit2", ""};
 }
 
-Result<std::string> whole_file(int fd, const std::string& path) {
-  Result<std::string> bytes = read_up_to(fd, kMostBytes + 1);
-  if (bytes.ok() && bytes.value().size() > kMostBytes) {
+// `left` is what may be read besides.
+Result<std::string> whole_file(int fd, const std::string& path, std::size_t& left) {
+  struct stat info {};
+  const std::size_t most = std::min(kMostBytes, left);
+  const bool is_known = fstat(fd, &info) == 0 && info.st_size >= 0;
+  const std::size_t size = is_known ? static_cast<std::size_t>(info.st_size) : most + 1;
+  if (size > most) {
     return Error{ErrorCode::kTooLarge, "too large for a patch: " + escape_control_bytes(path), path,
                  "name other paths; --stat and --json show it"};
   }
-  return bytes;
+  left -= size;
+  return read_up_to(fd, size);
 }
 
 // What one side has under one name; nothing for what git does not know.
@@ -73,7 +75,7 @@ struct Blob {
   bool is_unreadable = false;
 };
 
-Result<Blob> real_blob(int root, const std::string& path) {
+Result<Blob> real_blob(int root, const std::string& path, std::size_t& left) {
   struct stat info {};
   if (!stat_beneath(root, path, info)) return Blob{};
   if (S_ISLNK(info.st_mode)) {
@@ -83,13 +85,13 @@ Result<Blob> real_blob(int root, const std::string& path) {
   if (!S_ISREG(info.st_mode)) return Blob{};
   const OwnedFd file(open_beneath(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file.is_open()) return Blob{GIT_FILEMODE_BLOB, "", true};
-  SBX_TRY(std::string bytes, whole_file(file.get(), path));
+  SBX_TRY(std::string bytes, whole_file(file.get(), path, left));
   return Blob{(info.st_mode & 0100) != 0 ? unsigned{GIT_FILEMODE_BLOB_EXECUTABLE}
                                          : unsigned{GIT_FILEMODE_BLOB},
               std::move(bytes)};
 }
 
-Result<Blob> kept_blob(const Touched& touched, const std::string& path) {
+Result<Blob> kept_blob(const Touched& touched, const std::string& path, std::size_t& left) {
   if (touched.now.kind == BaseRecord::kLink) {
     return Blob{GIT_FILEMODE_LINK, read_link(AT_FDCWD, touched.file)};
   }
@@ -99,7 +101,7 @@ Result<Blob> kept_blob(const Touched& touched, const std::string& path) {
     return Error{ErrorCode::kPathRefused, "cannot be read: " + escape_control_bytes(path), path,
                  ""};
   }
-  SBX_TRY(std::string bytes, whole_file(file.get(), path));
+  SBX_TRY(std::string bytes, whole_file(file.get(), path, left));
   return Blob{(touched.now.mode & 0100) != 0 ? unsigned{GIT_FILEMODE_BLOB_EXECUTABLE}
                                              : unsigned{GIT_FILEMODE_BLOB},
               std::move(bytes)};
@@ -120,7 +122,7 @@ class Sides {
     if (git_repository_wrap_odb(&repository, odb) != 0)
       return git_failure("git_repository_wrap_odb");
     repository_.reset(repository);
-    for (Index* const side : {&old_, &new_}) {
+    for (GitIndex* const side : {&old_, &new_}) {
       git_index* index = nullptr;
       if (git_index_new(&index) != 0) return git_failure("git_index_new");
       side->reset(index);
@@ -287,59 +289,8 @@ class Sides {
 
   Odb odb_;
   Repository repository_;
-  Index old_;
-  Index new_;
-};
-
-// git takes no such component into a tree.
-bool is_gits_own(const std::string& path) {
-  for (const std::string_view part : split(path, '/')) {
-    if (part.size() != 4) continue;
-    std::string lower(part);
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (lower == ".git") return true;
-  }
-  return false;
-}
-
-// The names and modes that git takes, as it says itself.
-class GitNames {
- public:
-  GitNames() {
-    git_libgit2_init();
-    git_index* index = nullptr;
-    if (git_index_new(&index) == 0) index_.reset(index);
-  }
-  ~GitNames() {
-    index_.reset();
-    git_libgit2_shutdown();
-  }
-  GitNames(const GitNames&) = delete;
-  GitNames& operator=(const GitNames&) = delete;
-
-  bool takes(const std::string& path, unsigned mode) const {
-    if (mode == 0) return true;
-    // A symlink of that name an index without a work tree takes, and `git apply` does not.
-    const std::string name = path.substr(path.rfind('/') + 1);
-    if (mode == GIT_FILEMODE_LINK &&
-        git_path_is_gitfile(name.c_str(), name.size(), GIT_PATH_GITFILE_GITMODULES,
-                            GIT_PATH_FS_GENERIC) != 0) {
-      return false;
-    }
-    git_index_entry entry{};
-    entry.mode = mode;
-    entry.path = path.c_str();
-    return !is_gits_own(path) && git_index_clear(index_.get()) == 0 &&
-           git_index_add(index_.get(), &entry) == 0;
-  }
-  bool takes(const std::string& path, const BaseRecord& record) const {
-    return takes(path, record.kind == BaseRecord::kLink ? unsigned{GIT_FILEMODE_LINK}
-                                                        : unsigned{GIT_FILEMODE_BLOB});
-  }
-
- private:
-  Index index_;
+  GitIndex old_;
+  GitIndex new_;
 };
 
 class LayerDiff {
@@ -439,6 +390,7 @@ class LayerDiff {
     Sides others;
     SBX_CHECK_OK(others.open());
     const OwnedFd real = open_root(state_, root);
+    std::size_t left = kMostOfAll;
     std::size_t left_out = 0;
     std::size_t hidden = 0;
     std::size_t refused = 0;
@@ -455,8 +407,15 @@ class LayerDiff {
         ++hidden;
         continue;
       }
-      SBX_TRY(const Blob before, real_blob(real.get(), key.second));
-      SBX_TRY(const Blob after, kept_blob(touched, key.second));
+      Result<Blob> was = real_blob(real.get(), key.second, left);
+      Result<Blob> is = was.ok() ? kept_blob(touched, key.second, left) : was.error();
+      if (!is.ok() && is.error().code == ErrorCode::kTooLarge && action_.stat) {
+        lines += sizes(key, touched, real.get());
+        continue;
+      }
+      if (!is.ok()) return is.error();
+      const Blob before = std::move(was).value();
+      const Blob after = std::move(is).value();
       if (before.is_unreadable) {
         ++unreadable;
         continue;
@@ -499,6 +458,16 @@ class LayerDiff {
                " changes that no patch carries are left out: --stat names them\n";
     }
     return action_.stat ? text + lines : text;
+  }
+
+  // What is too large to be compared.
+  static std::string sizes(const TouchedKey& key, const Touched& touched, int real) {
+    struct stat before {};
+    struct stat after {};
+    if (!stat_beneath(real, key.second, before)) before.st_size = 0;
+    if (const OwnedFd kept = open_kept(touched); fstat(kept.get(), &after) != 0) after.st_size = 0;
+    return " " + escape_control_bytes(key.second) + " | Bin " + std::to_string(before.st_size) +
+           " -> " + std::to_string(after.st_size) + " bytes\n";
   }
 
   // What git does not know: directories, attributes, modes but for one bit, what is special.

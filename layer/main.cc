@@ -2,12 +2,13 @@
 // sbx-layer: what is done with a kept layer between runs. sbx-run and its server start it, with
 // everything resolved; a person calls `sbx-run layer`.
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <ctime>
+#include <new>
 
 #include "action.h"
 #include "base/text.h"
@@ -234,11 +235,18 @@ int answer(const Done& done, bool is_read) {
   const Refusal& refusal = *std::get_if<Refusal>(&done);
   Outcome outcome;
   outcome.error = refusal.error;
-  outcome.started_at_ms = std::int64_t{time(nullptr)} * 1000;
+  outcome.started_at_ms = unix_ms();
   if (!refusal.changes.empty()) outcome.changes = refusal.changes;
   write_all(STDERR_FILENO, "sbx-run: " + error_line(refusal.error) + "\n");
   if (!is_read) write_all(STDOUT_FILENO, outcome_to_json(outcome) + "\n");
   return 125;
+}
+
+void out_of_memory() {
+  constexpr std::string_view kSaid =
+      "sbx-run: setup_failed: there is no memory left for this (name fewer paths)\n";
+  write_all(STDERR_FILENO, kSaid);
+  _exit(125);
 }
 
 }  // namespace
@@ -246,6 +254,7 @@ int answer(const Done& done, bool is_read) {
 
 int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
+  std::set_new_handler(&sbx::out_of_memory);
   umask(077);
   struct rlimit files {};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
@@ -255,6 +264,8 @@ int main(int argc, char** argv) {
   const sbx::Result<sbx::Action> action =
       sbx::read_action(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
   if (!action.ok()) return sbx::answer(sbx::Refusal{action.error(), {}}, false);
+  // What a server shows to a client is wanted as long as the server is there.
+  if (action.value().patch) prctl(PR_SET_PDEATHSIG, SIGKILL);
   const bool is_read = action.value().terminal && !action.value().json;
   return sbx::answer(sbx::run(action.value()), is_read);
 }

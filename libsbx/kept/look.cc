@@ -80,6 +80,8 @@ bool may_share_blocks(const std::string& workspace, const std::string& store) {
 std::string overlay_obstacle(const std::string& root) {
   struct stat info {};
   if (stat(root.c_str(), &info) != 0) return {};
+  // Without a layer it is shown to root as its own.
+  if (geteuid() == 0 && info.st_uid != 0) return "it is another user's";
   Look look(info.st_dev);
   look.walk(AT_FDCWD, root.c_str(), 0, may_change(AT_FDCWD, root.c_str(), info));
   return look.obstacle();

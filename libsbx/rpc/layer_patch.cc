@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "json/reader.h"
+#include "run/redaction.h"
 #include "tools/json_text.h"
 
 namespace sbx {
@@ -15,7 +16,7 @@ namespace {
 
 // The patch once more, without the mark that each line begins with: what is known by the begin of a
 // line, as a file has it.
-Status redact_lines(const Service& service, std::string& patch) {
+void redact_lines(const RedactionInput& redaction, std::string& patch) {
   std::string marks;
   std::string lines;
   for (const std::string_view line : split(patch, '\n')) {
@@ -23,12 +24,12 @@ Status redact_lines(const Service& service, std::string& patch) {
     (lines += line.substr(line.empty() ? 0 : 1)) += '\n';
   }
   const std::string before = lines;
-  SBX_CHECK_OK(service.redact({&lines}));
-  if (lines == before) return {};
+  redact_texts(redaction, {&lines});
+  if (lines == before) return;
   std::vector<std::string_view> safe = split(lines, '\n');
   if (safe.size() != marks.size() + 1) {  // a key of several lines: no patch any more
     patch = std::move(lines);
-    return {};
+    return;
   }
   safe.pop_back();
   std::string out;
@@ -38,25 +39,22 @@ Status redact_lines(const Service& service, std::string& patch) {
     out += safe[i];
   }
   patch = std::move(out);
-  return {};
 }
 
 }  // namespace
 
-Result<LayerAnswer> redact_patch(const Service& service, const Result<LayerAnswer>& answer) {
-  if (!answer.ok() || answer.value().status != 0) return answer;
-  nlohmann::ordered_json told = parse_ordered_json(answer.value().text);
+Result<LayerAnswer> redact_patch(const RedactionInput& redaction, const LayerAnswer& answer) {
+  if (answer.status != 0) return answer;
+  nlohmann::ordered_json told = parse_ordered_json(answer.text);
   if (!told.is_object() || !told["changes"].is_array() || !told["patch"].is_string()) {
     return Error{ErrorCode::kInternal, "sbx-layer gave no patch", "layer", ""};
   }
   auto& patch = told["patch"].get_ref<std::string&>();
   std::vector<std::string*> texts = {&patch};
   for (auto& change : told["changes"]) texts.push_back(&change["path"].get_ref<std::string&>());
-  SBX_CHECK_OK(service.redact(texts));
-  SBX_CHECK_OK(redact_lines(service, patch));
-  LayerAnswer shown = answer.value();
-  shown.text = json_text(told);
-  return shown;
+  redact_texts(redaction, texts);
+  redact_lines(redaction, patch);
+  return LayerAnswer{json_text(told), answer.status};
 }
 
 }  // namespace sbx

@@ -3,14 +3,13 @@
 #pragma once
 
 #include "base/result.h"
+#include "output/stream.h"
 #include "session/layer_action.h"
-#include "session/service.h"
 
 namespace sbx {
 
 // What `layer diff` has answered, without the secrets that commands' output would come without; a
-// refusal as it is. Errors: `answer`'s own, those of Service::redact(), kInternal for what is no
-// such answer.
-Result<LayerAnswer> redact_patch(const Service& service, const Result<LayerAnswer>& answer);
+// refusal as it is. Errors: kInternal for what is no such answer. From any thread.
+Result<LayerAnswer> redact_patch(const RedactionInput& redaction, const LayerAnswer& answer);
 
 }  // namespace sbx

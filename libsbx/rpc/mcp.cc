@@ -354,12 +354,14 @@ class McpServer::Impl {
     wanted.word = read.value().label;
     wanted.changes = call.tool == kLayerCheckpointTool;
     wanted.action = wanted.changes ? "checkpoint" : "diff";
+    wanted.id = id;
     const bool commits = call.tool == kLayerCommitTool;
+    if (!wanted.changes && !commits) wanted.shown = redact_patch;
     act(id, wanted, [this, id, wanted, commits](const Result<LayerAnswer>& answer) {
       if (commits && answer.ok() && answer.value().status == 0) {
         return commit(id, wanted, answer.value().text);
       }
-      send_layer(id, wanted.changes ? answer : redact_patch(service_, answer));
+      send_layer(id, answer);
     });
   }
 

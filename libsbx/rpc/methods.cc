@@ -406,11 +406,10 @@ Status act(MethodCall& call, const char* action, bool changes) {
                             call.params.name,
                             call.params.paths,
                             call.params.label.empty() ? call.params.new_name : call.params.label,
-                            changes};
-  const bool is_diff = wanted.action == "diff";
-  return call.service.act(wanted, [reply = call.reply, is_diff,
-                                   &service = call.service](const Result<LayerAnswer>& told) {
-    const Result<LayerAnswer> answer = is_diff ? redact_patch(service, told) : told;
+                            changes,
+                            call.id};
+  if (wanted.action == "diff") wanted.shown = redact_patch;
+  return call.service.act(wanted, [reply = call.reply](const Result<LayerAnswer>& answer) {
     if (!answer.ok()) return reply(answer.error());
     if (answer.value().status != 0) return reply(layer_refusal(answer.value()));
     std::string text = answer.value().text;

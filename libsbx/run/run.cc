@@ -295,7 +295,14 @@ bool CommandRun::is_approved(const Judgement& judgement) {
                         "a person has to decide: " + judgement.findings.front().reason,
                         judgement.findings.front().id, "nobody can be asked here"},
                   std::nullopt};
-  if (input_.decide) refusal = input_.decide(judgement, judgement.cwd);
+  if (input_.decide) {
+    const Clock::time_point asked = Clock::now();
+    refusal = input_.decide(judgement, judgement.cwd);
+    // A person's time is not the command's.
+    const Clock::duration waited = Clock::now() - asked;
+    began_ += waited;
+    outcome_.started_at_ms += std::chrono::duration_cast<std::chrono::milliseconds>(waited).count();
+  }
   if (!refusal) return true;
   if (refusal->signal != 0) {
     describe_unbegun();

@@ -3,6 +3,7 @@
 #include "session/layer_action.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@
 namespace sbx {
 namespace {
 
-constexpr std::size_t kMostAnswer = std::size_t{256} << 20;
+constexpr std::size_t kMostAnswer = std::size_t{16} << 20;
 
 }  // namespace
 
@@ -28,7 +29,7 @@ Result<std::unique_ptr<LayerAction>> LayerAction::start(const std::vector<std::s
     return Error{ErrorCode::kSetupFailed, "pipe2: " + errno_text(errno), "pipe2",
                  "raise the limit of open files", errno};
   }
-  std::unique_ptr<LayerAction> action(new LayerAction());
+  std::unique_ptr<LayerAction> action(new LayerAction(words.front()));
   action->output_.reset(ends[0]);
   const OwnedFd out(ends[1]);
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -45,7 +46,11 @@ Result<std::unique_ptr<LayerAction>> LayerAction::start(const std::vector<std::s
   return action;
 }
 
-LayerAction::~LayerAction() { reap(); }
+LayerAction::~LayerAction() {
+  output_.reset();  // it would wait for a reader
+  if (only_reads_ && pid_ > 0) kill(pid_, SIGKILL);
+  reap();
+}
 
 void LayerAction::reap() {
   if (pid_ < 0) return;
@@ -62,14 +67,25 @@ bool LayerAction::step() {
   for (int i = 0; i < 16; ++i) {
     const ssize_t size = read(output_.get(), buffer.data(), buffer.size());
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    if (size <= 0 || answer_.text.size() > kMostAnswer) {
-      output_.reset();
-      reap();
-      return true;
+    if (size > 0 && !is_too_large_) {
+      answer_.text.append(buffer.data(), static_cast<std::size_t>(size));
+      is_too_large_ = answer_.text.size() > kMostAnswer;
     }
-    answer_.text.append(buffer.data(), static_cast<std::size_t>(size));
+    if (size > 0 && !(is_too_large_ && only_reads_)) continue;
+    output_.reset();
+    if (is_too_large_ && only_reads_) kill(pid_, SIGKILL);
+    reap();
+    return true;
   }
   return false;
+}
+
+Result<LayerAnswer> LayerAction::answer() const {
+  if (!is_too_large_) return answer_;
+  return Error{ErrorCode::kTooLarge,
+               only_reads_ ? "the answer is larger than 16 MiB"
+                           : "it has ended, and its answer is larger than 16 MiB",
+               "layer", "name paths, or use sbx-run layer on the command line"};
 }
 
 }  // namespace sbx

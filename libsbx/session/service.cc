@@ -46,6 +46,7 @@ ClientId Service::add_client(ClientOptions options) {
 
 void Service::remove_client(ClientId client) {
   clients_.erase(client);
+  session_.cancel_acts(client, {});
   std::erase_if(following_, [&](const auto& entry) {
     if (entry.first.second != client) return false;
     if (TaskTerminal* const terminal = entry.second.task->terminal()) terminal->detach(client);
@@ -165,6 +166,7 @@ bool Service::cancel(ClientId client, std::string_view id) {
   for (const auto& [key, call] : calls_) {
     if (call.ask.client == client && !id.empty() && call.ask.id == id) found.push_back(key);
   }
+  const bool was_layers = !id.empty() && session_.cancel_acts(client, id);
   for (const CallKey key : found) {
     Call& call = calls_.at(key);
     if (call.waits == Waits::kRun || call.waits == Waits::kBegin) {
@@ -175,7 +177,7 @@ bool Service::cancel(ClientId client, std::string_view id) {
     }
   }
   send_answers();
-  return !found.empty();
+  return was_layers || !found.empty();
 }
 
 // --- tasks ---
@@ -385,7 +387,7 @@ std::optional<Service::Clock::time_point> Service::deadline() const {
   return until == Clock::time_point::max() ? std::nullopt : std::optional(until);
 }
 
-Status Service::act(const LayerCall& call, const LayerAction::Reply& reply) {
+Status Service::act(const LayerCall& call, const LayerAct::Reply& reply) {
   if (call.changes && !audit_.ok()) return audit_.error();
   const Policy& policy = *options().policy;
   const KeptLayer* const own = session_.layer();
@@ -404,36 +406,43 @@ Status Service::act(const LayerCall& call, const LayerAction::Reply& reply) {
             normal_path(call.paths[i], policy.sandbox.workspace, "/paths/" + std::to_string(i)));
     words.push_back("--argument=" + whole);
   }
-  const auto end = [this, call, name, reply, began = unix_ms()](const Result<LayerAnswer>& answer) {
+  LayerAct act{changes, call.client, call.id, {}, {}};
+  act.reply = [this, call, name, reply, began = unix_ms()](const Result<LayerAnswer>& answer) {
     if (call.changes) record(call, name, began, answer.ok() ? answer.value().status : 125);
     if (clients_.contains(call.client)) reply(answer);
   };
-  if (call.action != "commit" && call.action != "diff") {
-    return session_.act(std::move(words), changes, end);
+  if (call.shown != nullptr) {
+    SBX_TRY(RedactionInput redaction, redaction_input());
+    act.shown = [shown = call.shown, redaction = std::move(redaction)](const LayerAnswer& answer) {
+      return shown(redaction, answer);
+    };
   }
-  session_.look_for_patterns(options().policy, [this, words = std::move(words), changes, end](
-                                                   const Status& looked, Expansions& found) {
-    std::vector<std::string> all = words;
-    Status begun = looked;
-    if (begun.ok()) begun = add_policy_words(all, *options().policy, &found);
-    if (begun.ok()) begun = session_.act(std::move(all), changes, end);
-    if (!begun.ok()) end(begun.error());
-  });
+  if (call.action != "commit" && call.action != "diff") {
+    return session_.act(std::move(words), std::move(act));
+  }
+  session_.look_for_patterns(
+      options().policy, [this, words = std::move(words), act = std::move(act)](const Status& looked,
+                                                                               Expansions& found) {
+        std::vector<std::string> all = words;
+        Status begun = looked;
+        if (begun.ok()) begun = add_policy_words(all, *options().policy, &found);
+        if (begun.ok()) begun = session_.act(std::move(all), act);
+        if (!begun.ok()) act.reply(begun.error());
+      });
   return {};
 }
 
-Status Service::redact(const std::vector<std::string*>& texts) const {
+Result<RedactionInput> Service::redaction_input() const {
   const Policy& policy = *options().policy;
-  SBX_TRY(const RedactionInput redaction,
-          choose_redaction(
-              policy, make_environment(policy, options().inherited, options().facts.user_name)));
-  redact_texts(redaction, texts);
-  return {};
+  return choose_redaction(policy,
+                          make_environment(policy, options().inherited, options().facts.user_name));
 }
 
 Error Service::redacted(Error error) const {
-  const Status done = redact({&error.message, &error.where});
-  return done.ok() ? error : done.error();
+  const Result<RedactionInput> redaction = redaction_input();
+  if (!redaction.ok()) return redaction.error();
+  redact_texts(redaction.value(), {&error.message, &error.where});
+  return error;
 }
 
 // What changes a layer, or the workspace from one, is in the audit log as commands are.

@@ -17,6 +17,7 @@
 
 #include "base/result.h"
 #include "guard/verdict.h"
+#include "output/stream.h"
 #include "plan/plan.h"
 #include "report/audit_log.h"
 #include "run/explained.h"
@@ -154,10 +155,14 @@ class Service {
     std::vector<std::string> paths;
     std::string word;  // a label, a new name; empty: none
     bool changes = false;
+    std::string id = {};  // as of a request; empty: it cannot be cancelled
+    // The answer as it may be shown, without what is secret in the session's commands; on a thread
+    // of its own. Null: as it is.
+    Result<LayerAnswer> (*shown)(const RedactionInput& redaction,
+                                 const LayerAnswer& answer) = nullptr;
   };
-  Status act(const LayerCall& call, const LayerAction::Reply& reply);
-  // Without what is secret in the session's commands. Errors: those of choose_redaction().
-  Status redact(const std::vector<std::string*>& texts) const;
+  Status act(const LayerCall& call, const LayerAct::Reply& reply);
+  // Without what is secret in the session's commands.
   Error redacted(Error error) const;
   bool has_layer() const { return session_.layer() != nullptr; }
 
@@ -172,6 +177,9 @@ class Service {
   bool wants_shutdown() const { return shutdown_ || session_.has_lost_owner(); }
 
  private:
+  // Errors: those of choose_redaction().
+  Result<RedactionInput> redaction_input() const;
+
   enum class Waits : std::uint8_t { kRun, kBegin, kEnd, kStdin, kReset };
   // A call that waits for something to happen.
   struct Call {

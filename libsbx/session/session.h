@@ -113,9 +113,12 @@ class Session {
   // The layer that the session holds; null: none.
   const KeptLayer* layer() const { return layer_.get(); }
   // sbx-layer, with these words and the workspace's; `changes`: the session's own layer, in which
-  // no command may run meanwhile. `reply` comes from step(). Errors: kLayerInUse, and those of
-  // LayerAction::start().
-  Status act(std::vector<std::string> words, bool changes, LayerAction::Reply reply);
+  // no command may run meanwhile. The reply comes from step(). Errors: kLayerInUse, kTooMany, and
+  // those of LayerAction::start().
+  Status act(std::vector<std::string> words, LayerAct act);
+  // What only reads, of this client, with this id or (empty) any: replied to with kCancelled, and
+  // ended. False: there is none.
+  bool cancel_acts(std::uint64_t client, std::string_view id);
 
   // Looks for the policy's patterns beside the loop, which does not wait for what commands have
   // made many of; then `then`, from step() or at once: how the look went, and what it found.

@@ -10,6 +10,11 @@
 #include "session/session.h"
 
 namespace sbx {
+namespace {
+
+constexpr std::size_t kMostActions = 8;  // at once
+
+}  // namespace
 
 // Held as long as the session is there. Where each run has a workspace of its own, it says itself
 // that there is none.
@@ -33,7 +38,13 @@ Status Session::open_own_layer(Expansions* expansions) {
   return {};
 }
 
-Status Session::act(std::vector<std::string> words, bool changes, LayerAction::Reply reply) {
+Status Session::act(std::vector<std::string> words, LayerAct act) {
+  if (actions_.size() >= kMostActions) {
+    return Error{ErrorCode::kTooMany,
+                 std::to_string(kMostActions) + " layer calls are not answered yet", "",
+                 "wait for answers"};
+  }
+  const bool changes = act.changes;
   if (changes) {
     SBX_CHECK_OK(layer_->enter());
     pool_.reset();  // what waits shows the layer as it was
@@ -49,8 +60,7 @@ Status Session::act(std::vector<std::string> words, bool changes, LayerAction::R
     if (changes) layer_->leave();
     return action.ok() ? watch_failed() : action.error();
   }
-  action.value()->changes = changes;
-  action.value()->reply = std::move(reply);
+  action.value()->act = std::move(act);
   actions_.emplace(key, Action{std::move(action).value(), std::move(watched)});
   return {};
 }
@@ -59,7 +69,7 @@ void Session::step_action(Key key) {
   const auto found = actions_.find(key);
   if (found == actions_.end() || !found->second.action->step()) return;
   found->second.watch.stop();
-  if (!found->second.action->changes || layer_->reload().ok()) return end_action(key);
+  if (!found->second.action->act.changes || layer_->reload().ok()) return end_action(key);
   // Discarded: the session begins another, and whoever has asked for it waits.
   look_for_patterns(options_.policy, [this, key](const Status& looked, Expansions& expansions) {
     set_up_ = looked.ok() ? open_own_layer(&expansions) : looked;
@@ -68,10 +78,28 @@ void Session::step_action(Key key) {
 }
 
 void Session::end_action(Key key) {
-  const std::unique_ptr<LayerAction> action = std::move(actions_.at(key).action);
+  const std::shared_ptr<LayerAction> action = std::move(actions_.at(key).action);
   actions_.erase(key);
-  if (action->changes && layer_ != nullptr) layer_->leave();
-  action->reply(action->answer());
+  if (action->act.changes && layer_ != nullptr) layer_->leave();
+  const auto answer = std::make_shared<Result<LayerAnswer>>(action->answer());
+  if (!answer->ok() || !action->act.shown) return action->act.reply(*answer);
+  auto beside = std::make_unique<Beside>();
+  beside->then = [action, answer] { action->act.reply(*answer); };
+  go_beside(std::move(beside), [action, answer] { *answer = action->act.shown(answer->value()); });
+}
+
+bool Session::cancel_acts(std::uint64_t client, std::string_view id) {
+  std::vector<LayerAct::Reply> replies;
+  std::erase_if(actions_, [&](const auto& entry) {
+    const LayerAction& action = *entry.second.action;
+    const bool is_meant = action.act.client == client && (id.empty() || action.act.id == id);
+    if (is_meant && action.only_reads()) replies.push_back(action.act.reply);
+    return is_meant && action.only_reads();
+  });
+  for (const auto& reply : replies) {
+    reply(Error{ErrorCode::kCancelled, "the request was cancelled", "", ""});
+  }
+  return !replies.empty();
 }
 
 void Session::look_for_patterns(const SharedPolicy& policy, Looked then) {

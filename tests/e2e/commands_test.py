@@ -2,12 +2,14 @@
 """The command policy from outside: verdicts, approvals, and what the kernel refuses whatever the
 text says."""
 
+import datetime
 import json
 import os
 import pty
 import select
 import shutil
 import subprocess
+import time
 import unittest
 import unittest.mock
 
@@ -220,7 +222,8 @@ class Approval(Case):
         pid, fd = pty.fork()
         if pid == 0:
             os.chdir(self.work)
-            os.execv(SBX_RUN, [SBX_RUN, "exec", "--profile", self.profile_path, "-c",
+            os.execv(SBX_RUN, [SBX_RUN, "exec", "--profile", self.profile_path, "--result-file",
+                               self.base + "/result.json", "-c",
                                "touch ran; echo done; git reset --hard 2>/dev/null; true"])
         shown = b""
         sent = False
@@ -235,6 +238,8 @@ class Approval(Case):
                 break
             shown += data
             if b"[y/N]" in shown and not sent:
+                time.sleep(0.5)
+                self.answered = time.time()
                 os.write(fd, answer)
                 sent = True
         _, status = os.waitpid(pid, 0)
@@ -246,6 +251,10 @@ class Approval(Case):
         self.assertIn("git reset --hard", shown)
         self.assertEqual(status, 0, shown)
         self.assertTrue(self.ran())
+        # A person's time is not the command's.
+        with open(self.base + "/result.json") as file:
+            started = datetime.datetime.fromisoformat(json.load(file)["started_at"].replace("Z", "+00:00"))
+        self.assertGreater(started.timestamp(), self.answered - 0.01)
 
     def test_anything_but_yes_is_a_no(self):
         for answer in (b"\n", b"no\n", b"yess\n", b"\x04", b"\x03"):

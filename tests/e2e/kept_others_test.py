@@ -42,6 +42,18 @@ class Traced(Kept):
 
 
 class Others(Traced):
+    @unittest.skipUnless(harness.is_root(), "files of other users are made by root alone")
+    def test_what_is_another_users_is_a_copy_for_root(self):
+        """An overlay would show it as nobody's, whom root without capabilities is not."""
+        self.put("d/a", "a\n")
+        for path in ("", "/d", "/d/a"):
+            os.chown(self.work + path, 4711, 4711)
+        answer = self.inside("echo b >> d/a; chmod 600 d/a; touch d/n")
+        self.assertEqual(answer["layer"], {"name": "x", "kind": "copy"}, answer)
+        self.assertIn("another user's", " ".join(answer["sandbox"]["warnings"]))
+        self.layer("commit", "x")
+        self.assertEqual((self.read("d/a"), sorted(os.listdir(self.work + "/d"))), ("a\nb\n", ["a", "n"]))
+
     def test_a_directory_that_becomes_a_symlink_leads_no_further_name_outside(self):
         outside = os.path.join(self.base, "outside")
         os.mkdir(outside)

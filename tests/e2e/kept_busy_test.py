@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Diffs of layers that are made large: they hold up no server, cost no more memory than is said,
+and end with whoever asked."""
+
+import json
+import os
+import signal
+import subprocess
+import unittest
+
+import harness
+import kept_harness
+import session_harness
+
+
+class Busy(kept_harness.Kept):
+    def serve(self, *flags):
+        process = subprocess.Popen([harness.SBX_RUN, "serve", "--layer", "x", "--workspace", self.work, *flags],
+                                   cwd=self.work, env=self.environment, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(self.end, process)
+        return process, session_harness.Peer(process.stdout, process.stdin)
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.wait()
+        if not process.stdin.closed:
+            process.stdin.close()
+
+    def helpers(self):
+        """The processes of sbx-layer for this workspace."""
+        found = []
+        for pid in session_harness.processes(self.work):
+            try:
+                with open(f"/proc/{pid}/comm") as file:
+                    if file.read() == "sbx-layer\n":
+                        found.append(pid)
+            except OSError:
+                continue
+        return found
+
+    def text(self, megabytes):
+        self.inside(f"yes 'a line of some text, x = 1' | head -c {megabytes}000000 > text")
+
+    def test_a_server_ends_while_a_diff_runs_and_leaves_the_layer_free(self):
+        self.text(30)
+        for how in ("end of input", signal.SIGTERM):
+            process, peer = self.serve()
+            peer.send("layer.diff")
+            if how == "end of input":
+                process.stdin.close()
+            else:
+                peer.call("list")
+                process.send_signal(how)
+            self.assertEqual(process.wait(session_harness.PATIENCE), 0, how)
+            self.assertEqual(self.helpers(), [])
+            self.assertEqual(self.inside("echo free")["stdout"], "free\n")
+
+    def test_an_answer_that_is_too_large_is_an_error_and_the_session_goes_on(self):
+        self.text(30)
+        self.inside("echo small > small")
+        _, peer = self.serve()
+        task = peer.call("start", command="sleep 300")["task_id"]
+        error = peer.error("layer.diff")
+        self.assertEqual(error["data"]["code"], "too_large", error)
+        self.assertIs(peer.call("status", task_id=task)["is_running"], True)
+        # By name there is no limit but the file's own.
+        self.assertIn("+small\n", peer.call("layer.diff", paths=["small"])["patch"])
+        self.assertEqual(self.helpers(), [])
+
+    def test_a_diff_is_cancelled_and_goes_with_its_client_and_its_server(self):
+        self.inside("head -c 100000000 /dev/zero > zeros")
+        process, peer = self.serve()
+        call = peer.send("layer.diff")
+        self.assertEqual(peer.call("cancel", id=call), {"cancelled": True})
+        self.assertEqual(peer.answer(call)["error"]["data"]["code"], "cancelled")
+        self.assertEqual(self.helpers(), [])
+        peer.send("layer.diff")
+        harness.until(self.helpers)
+        process.kill()
+        self.assertTrue(harness.until(lambda: not self.helpers()))
+
+    def test_what_takes_no_disk_takes_no_memory(self):
+        self.inside("truncate -s 5G big; echo a > small")
+        peak = "import resource, subprocess, sys\n" \
+               "done = subprocess.run(sys.argv[1:], capture_output=True)\n" \
+               "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, done.returncode)\n" \
+               "sys.stdout.write(done.stdout.decode())\n"
+        def diff(*flags):
+            done = subprocess.run(["/usr/bin/python3", "-c", peak, harness.SBX_RUN, "layer", "diff", "x", *flags],
+                                  cwd=self.work, env=self.environment, capture_output=True, check=True)
+            first, _, text = done.stdout.decode().partition("\n")
+            kilobytes, status = first.split()
+            self.assertLess(int(kilobytes), 1 << 20, flags)
+            return int(status), text
+        status, text = diff("--stat")
+        self.assertEqual(status, 0)
+        self.assertIn(f" big | Bin 0 -> {5 << 30} bytes\n", text)
+        status, text = diff()
+        self.assertEqual((status, json.loads(text)["error"]["code"]), (125, "too_large"))
+        self.assertEqual(diff("small")[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
