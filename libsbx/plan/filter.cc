@@ -60,6 +60,10 @@ void apply_tables(const FilterSpec& spec, Verdicts& verdicts) {
     for (const Call& call : group.calls)
       verdicts.of[static_cast<std::size_t>(call.number)] = verdict;
   }
+  if (!spec.read_only) return;
+  for (const Call& call : attribute_calls()) {
+    verdicts.of[static_cast<std::size_t>(call.number)] = {FilterAction::kRefuse};
+  }
 }
 
 Error unknown_name(const std::string& name, std::string where) {

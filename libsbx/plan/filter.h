@@ -43,7 +43,10 @@ struct FilterSpec {
   bool pid_namespace = true;
   bool ipc_namespace = true;      // false: System V IPC would be the host's, and is refused
   std::optional<OwnIds> own_ids;  // a change of owner to any other is refused with EPERM
-  bool noexec_memfd = false;      // memory files only where they are sealed against execution
+  // What changes a file that was not opened for writing is refused: nothing is writable, and no
+  // mount view holds what Landlock does not.
+  bool read_only = false;
+  bool noexec_memfd = false;  // memory files only where they are sealed against execution
   // The supervisor hears of these and always lets them go on: for the report, never to enforce.
   bool report_execs = false;
   bool report_paths = false;    // every call that takes a path, execs too

@@ -49,6 +49,11 @@ class CheckBuilder {
     check_.rules.push_back({{std::move(condition)}, SECCOMP_RET_ALLOW});
     return *this;
   }
+  // Where the supervisor would let what it hears of go on.
+  CheckBuilder& fail_if(ArgCondition condition) {
+    check_.rules.push_back({{std::move(condition)}, SECCOMP_RET_ERRNO | EPERM});
+    return *this;
+  }
   CheckBuilder& refuse_if(std::vector<ArgCondition> conditions) {
     check_.rules.push_back({std::move(conditions), refuse_});
     return *this;
@@ -93,8 +98,18 @@ ArgCheck flags_check(const FilterSpec& spec, std::uint8_t arg, std::uint32_t ref
   return CheckBuilder(spec).allow_if({{arg, refused, {0}}}).otherwise_refuse();
 }
 
+// Those of file systems that hand something in: flags of a file (chattr), btrfs' subvolumes. Most
+// are done on a file that is open for reading.
+constexpr std::uint32_t into(unsigned type) { return _IOC(_IOC_WRITE, type, 0, 0); }
+constexpr std::uint32_t kIoctlKind = into(_IOC_TYPEMASK);
+
 ArgCheck ioctl_check(const FilterSpec& spec) {
-  return CheckBuilder(spec).refuse_if({{1, kWhole, {TIOCSTI, TIOCLINUX}}}).otherwise_allow();
+  CheckBuilder check(spec);
+  check.refuse_if({{1, kWhole, {TIOCSTI, TIOCLINUX}}});
+  if (spec.read_only) {
+    check.refuse_if({{1, kIoctlKind, {into('f'), into('X'), into('v'), into('r'), into(0x94)}}});
+  }
+  return check.otherwise_allow();
 }
 
 // Whoever opens what has a lease waits for its holder, up to 45 s at a time.
@@ -140,6 +155,10 @@ ArgCheck exec_check(const FilterSpec& spec) {
 // The mode of a call that makes no file is ignored by the kernel, and so here.
 ArgCheck mode_check(const FilterSpec& spec, const ModeArgs& args, bool reports) {
   CheckBuilder check(spec, reports ? FilterAction::kReport : FilterAction::kAllow);
+  // Before Landlock ABI 3 a file that is opened for reading can be truncated.
+  if (spec.read_only && args.open_flags) {
+    check.fail_if({*args.open_flags, O_ACCMODE | O_TRUNC, {O_TRUNC, O_ACCMODE | O_TRUNC}});
+  }
   if (reports && args.open_flags && !spec.report_paths) {
     check.leave_if({*args.open_flags, O_ACCMODE | O_TRUNC | kMakesFile, {O_RDONLY}});
   }

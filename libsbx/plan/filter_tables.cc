@@ -348,6 +348,15 @@ constexpr Call kMemfd[] = {
     CALL(memfd_create),
 };
 
+constexpr Call kAttributes[] = {
+    CALL(fchmod), CALL(fchmodat), {"fchmodat2", 452}, CALL(fchown), CALL(fchownat), CALL(utimensat), CALL(truncate),
+    CALL(setxattr), CALL(lsetxattr), CALL(fsetxattr), CALL(removexattr), CALL(lremovexattr), CALL(fremovexattr),
+    {"setxattrat", 463}, {"removexattrat", 466}, {"file_setattr", 469},
+#ifdef __x86_64__
+    CALL(chmod), CALL(chown), CALL(lchown), CALL(utime), CALL(utimes), CALL(futimesat),
+#endif
+};
+
 #undef CALL
 // clang-format on
 
@@ -455,6 +464,7 @@ constexpr CallGroup kGroups[] = {
 }  // namespace
 
 std::span<const CallGroup> call_groups() { return kGroups; }
+std::span<const Call> attribute_calls() { return kAttributes; }
 
 const Call* find_call(std::string_view name) {
   for (const CallGroup& group : kGroups) {

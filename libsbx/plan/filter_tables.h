@@ -75,6 +75,10 @@ inline constexpr int kCallLimit = 512;
 // Every call is in exactly one group.
 std::span<const CallGroup> call_groups();
 
+// Those of them that change a file, or what is said of it, without having opened it for writing.
+// Landlock holds none of these (truncate: from ABI 3 on).
+std::span<const Call> attribute_calls();
+
 // nullptr for a name or number that is in no group.
 const Call* find_call(std::string_view name);
 const Call* find_call(int number);

@@ -39,6 +39,7 @@ struct LaunchPlan {
   bool filter_notifies = false;
   bool mediates_connect = false;             // the filter hands connect to the supervisor
   bool without_network = false;              // no namespace for it, and not the host's: no sockets
+  bool holds_attributes = false;             // FilterSpec::read_only
   std::optional<OwnIds> own_ids;             // the only ones that the filter lets files be given to
   std::vector<int> reported_calls;           // whose notifications are answered with "continue"
   std::vector<std::string> denied_programs;  // masked, or not executable under Landlock

@@ -322,6 +322,13 @@ class Planner {
     }
   }
 
+  bool writes_nowhere() const {
+    const auto& roots = input_.view.roots;
+    return !has_scratch(sandbox_) && wants(Layer::kLandlock) &&
+           std::none_of(roots.begin(), roots.end(),
+                        [](const ViewRoot& root) { return root.access == Access::kReadWrite; });
+  }
+
   bool is_denied(const char* call) const {
     const std::vector<std::string>& calls = sandbox_.seccomp.deny;
     return std::find(calls.begin(), calls.end(), call) != calls.end();
@@ -354,6 +361,7 @@ class Planner {
     };
     spec.mediate_connect =
         spec.notify_refused && !names_connect(spec.allow) && !names_connect(spec.deny);
+    spec.read_only = plan.holds_attributes = !wants(Layer::kMount) && writes_nowhere();
     spec.noexec_memfd = sandbox_.filesystem.base == Base::kTools;
     // A fault that is handled inside would hold whoever reads the path.
     const bool may_read =

@@ -147,6 +147,35 @@ class Degraded(harness.Case):
                              "hidden", "-c", "true")
         self.assert_error(answer, "cwd_not_visible")
 
+    def test_a_profile_that_writes_nowhere_changes_no_attribute_either(self):
+        """Landlock holds neither modes nor owners, times and attributes."""
+        path = self.write("work/file", "kept")
+        os.chmod(path, 0o640)
+        before = os.stat(path)
+        change = ("import fcntl, os\n"
+                  "fd = os.open('file', os.O_RDONLY)\n"
+                  "for change in (lambda: os.chmod('file', 0o600), lambda: os.fchmod(fd, 0o600), lambda: os.chown('file', -1, -1),\n"
+                  "    lambda: os.utime('file', (1, 1)), lambda: os.utime(fd, (1, 1)), lambda: os.setxattr('file', 'user.a', b'b'),\n"
+                  "    lambda: os.truncate('file', 0), lambda: os.open('file', os.O_RDONLY | os.O_TRUNC),\n"
+                  "    lambda: fcntl.ioctl(fd, 0x40086602, bytes(8))):\n"
+                  "    try:\n"
+                  "        change()\n"
+                  "    except PermissionError: print('refused')\n")
+        answer = self.docker("--profile", "readonly", "--allow-degraded", "--trace-denials", "--", "/usr/bin/python3", "-c", change)
+        self.assertEqual(answer["stdout"], "refused\n" * 9, answer)
+        after = os.stat(path)
+        self.assertEqual((after.st_mode, after.st_mtime_ns, after.st_ctime_ns, after.st_size),
+                         (before.st_mode, before.st_mtime_ns, before.st_ctime_ns, 4))
+        self.assertLessEqual({"fchmod", "utimensat", "setxattr", "truncate", "ioctl"},
+                             {denial["operation"] for denial in answer["denials"] if denial["layer"] == "seccomp"})
+        told = [entry["reason"] for entry in answer["sandbox"]["degraded"] if entry["what"] == "filesystem"]
+        self.assertEqual(told, ["Landlock alone: names of files outside are not covered"])
+        params = {"command": "chmod 600 file; touch -d 2001-01-01 file; echo x > file; cat file > /dev/null && echo on"}
+        done = subprocess.run([harness.probe("docker_filter"), harness.SBX_RUN, "tool", "execute_command", "--allow-degraded"],
+                              cwd=self.work, input=json.dumps(params), capture_output=True, text=True, check=False)
+        self.assertIn("stdout:\non\nstderr:\n", done.stdout)
+        self.assertEqual(os.stat(path).st_ctime_ns, before.st_ctime_ns)
+
     # --- temporary files ---
 
     def test_tmpdir_and_home_are_private_directories_that_are_removed(self):
