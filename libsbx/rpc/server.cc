@@ -113,7 +113,7 @@ class Server::Impl {
 
   void on_owner() {
     owner_watch_.stop();
-    end(options_.limits.owner_gone);
+    end(options_.limits.owner_gone, "owner");
   }
 
   static bool is_closed(std::uint32_t events) { return (events & (EPOLLERR | EPOLLHUP)) != 0; }
@@ -254,7 +254,7 @@ class Server::Impl {
     stage_until_ = Clock::now() + at_most;
   }
 
-  void end(std::chrono::milliseconds at_most) {
+  void end(std::chrono::milliseconds at_most, const std::string& reason = "shutdown") {
     if (stage_ != Stage::kServing && stage_ != Stage::kDraining) {
       stage_until_ = std::min(stage_until_, Clock::now() + at_most);
       return;
@@ -263,7 +263,7 @@ class Server::Impl {
     listener_watch_.stop();
     options_.listener.reset();
     for (auto& [serial, client] : clients_) client.connection->stop_reading();
-    service_.end_all();
+    service_.end_all(reason);
     enter(Stage::kEnding, at_most);
   }
 

@@ -51,8 +51,8 @@ class Server {
   void add_stream(Connection::Ends ends, bool is_operator);
 
   // Until there is nothing more to do: the end of the stream, `shutdown`, a signal, the owner's
-  // end, or nobody to serve. Errors: kSetupFailed; kOutputUnwritable (a stream of two ends, of which
-  // the second one did not take what was left for it).
+  // end, or nobody to serve. Errors: kSetupFailed; kOutputUnwritable (a stream of two ends, of
+  // which the second one did not take what was left for it).
   Status run();
 
  private:

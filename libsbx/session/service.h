@@ -173,7 +173,7 @@ class Service {
 
   bool is_idle() const { return session_.is_idle(); }  // neither runs nor tasks that still run
   // Ends every run and task: SIGTERM, after the grace SIGKILL. is_idle() becomes true.
-  void end_all() { session_.end_all("shutdown", kGrace); }
+  void end_all(const std::string& reason = "shutdown") { session_.end_all(reason, kGrace); }
   bool wants_shutdown() const { return shutdown_ || session_.has_lost_owner(); }
 
  private:

@@ -45,6 +45,16 @@ class Stream(session_harness.Case):
         peer.say(json.dumps({"jsonrpc": "2.0", "method": "cancel", "params": {"id": slow}}) + "\n")
         self.assertEqual(peer.answer(slow)["result"]["status"], "cancelled")
 
+    def test_what_ends_with_its_owner_says_so(self):
+        owner = subprocess.Popen(["/usr/bin/sleep", "1000"])
+        _, peer = self.server("--owner-pid", str(owner.pid))
+        peer.call("start", command="sleep 1000")
+        owner.kill()
+        owner.wait()
+        messages = iter(peer.hear, None)
+        (told,) = [m["params"] for m in messages if m.get("method") == "task.cancelled"]
+        self.assertEqual(told["reason"], "owner")
+
     def test_errors_carry_their_code_and_place(self):
         _, peer = self.server()
         for line, code, name in (
