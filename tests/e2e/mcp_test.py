@@ -301,11 +301,11 @@ class TaskTest(McpCase):
     def test_background_shells_by_their_ids(self):
         """A7, A8 over MCP; what one poll gave the next does not."""
         client = self.client()
-        started = client.modern("bash", {"command": "echo one; read x; echo two",
+        started = client.modern("bash", {"command": "echo one; sleep 1000; echo two",
                                          "description": "d", "run_in_background": True})
         shell_id = started["structuredContent"]["shell_id"]
         self.assertEqual(started["content"][0]["text"],
-                         f"shell_id: {shell_id}\nstarted in background: echo one; read x; echo two")
+                         f"shell_id: {shell_id}\nstarted in background: echo one; sleep 1000; echo two")
         text = ""
         while "one" not in text:
             text = client.modern("bash_output", {"shell_id": shell_id})["content"][0]["text"]
