@@ -86,6 +86,17 @@ async def main():
 leaves_nothing(main())
 """)
 
+    def test_leaves_nothing_where_it_is_opened_twice(self):
+        self.script(LEAVES + """
+async def main():
+    s = sbx.AsyncSession()
+    await asyncio.gather(s.open(), s.open())
+    await s.open()
+    assert (await s.run("true")).ok
+    await s.close()
+leaves_nothing(main())
+""")
+
     def test_a_start_that_nobody_waits_for_any_more_leaves_no_task(self):
         self.script("""if 1:
             import asyncio, sbx, time

@@ -66,6 +66,36 @@ with tempfile.TemporaryDirectory() as base:
         assert "--workspace" in str(e.submit("true").exception(60))
 """)
 
+    def test_stays_where_it_was_made(self):
+        self.script("""
+import os, pickle, sbx
+os.makedirs("a/t"), os.mkdir("b"), os.mkdir("b/t")
+open("a/here", "w").close(), open("a/t/here", "w").close()
+os.chdir("a")
+executors = [sbx.Executor(1, workspace="."), sbx.Executor(1, template="t")]
+copies = [pickle.dumps(e) for e in executors]
+os.chdir("../b")
+for e in executors + [pickle.loads(copy) for copy in copies]:
+    with e:
+        assert e.submit("test -e here").result(60).ok
+""")
+
+    def test_maps_commands_with_a_time(self):
+        self.script("""
+import concurrent.futures, sbx
+with sbx.Executor(2) as e:
+    assert [r.ok for r in e.map(["true"], 60)] == [r.ok for r in e.map(["true"], None)] == [True]
+    try:
+        raise SystemExit(list(e.map(["sleep 1000"], 0.1)))
+    except concurrent.futures.TimeoutError:
+        pass
+    for wrong in (lambda: e.map(["true"], ["x"]), lambda: e.map(["true"], 1, 2), lambda: e.map("ls", 1)):
+        try:
+            raise SystemExit(wrong())
+        except TypeError:
+            pass
+""")
+
     def test_runs_no_more_than_its_workers_at_a_time(self):
         self.script("""
 import sbx

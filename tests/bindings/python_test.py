@@ -89,6 +89,31 @@ class Run(Case):
             assert r.timed_out and r.status == "timed_out"
             assert sbx.run("kill -SEGV $$").signal == "SIGSEGV"
             assert sbx.run(["/no/such/program"]).error["code"] == "not_found"
+            assert (r.connections, r.unlisted_connections, r.unlisted_requests, r.shell) == ([], 0, 0, None)
+        """)
+
+    def test_results_have_every_field_of_the_page(self):
+        with open(f"{SOURCE}/docs/result.md", encoding="utf-8") as file:
+            tables = re.findall(r"^\| field \| type \|.*\n(?:\|.*\n)+", file.read(), re.MULTILINE)
+        rows = [row.split("|")[1] for table in tables for row in table.splitlines()[2:]]
+        names = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+        self.assertGreater(len(names), 20)
+        names -= {"id", "line"}  # of batch
+        self.script(f"import sbx\nmissing = {names!r} - set(sbx.Result.__dataclass_fields__)\n"
+                    "assert not missing, missing")
+
+    def test_keeps_a_shell(self):
+        self.script("""if 1:
+            import asyncio, sbx
+            with sbx.Session() as s:
+                s.run("x=1; cd /usr", shell="kept", check=True)
+                r = s.run("echo $x $PWD", shell="kept")
+                assert (r.stdout, r.shell["kept"]) == ("1 /usr\\n", True), r
+                assert s.run("exit 3", shell="kept").shell["restarted"]
+            async def main():
+                async with sbx.AsyncSession() as s:
+                    assert (await s.run("true", shell="kept")).shell["kept"]
+            asyncio.run(main())
         """)
 
     def test_a_layer_is_compared_committed_and_taken_back(self):
@@ -516,11 +541,30 @@ class Pages(Case):
                 answer = bash.handle({"comand": "x"})
                 assert answer.is_error and "command" in answer.text, answer
                 assert "function" in sbx.tools.definition("bash", style="openai")
+                for bad in ([1], None, "x", 5, [["command", "ls"]]):
+                    assert bash.handle(bad).is_error, bad
+                closed = bash
+            try:
+                raise SystemExit(f"answered: {closed.handle({'command': 'true'})}")
+            except sbx.SessionEnded:
+                pass
+            with sbx.Session() as s:
+                for name, params in (
+                        ("bash_exec", {"command": "x", "env": {"LD_PRELOAD": "b"}}),
+                        ("bash", {"command": "cat", "stdin": "x" * (17 << 20)}),
+                        ("shell", {"command": "cat", "stdin_text": "x" * (2 << 20)})):
+                    answer = sbx.tools.tool(s, name).handle(params)
+                    assert answer.is_error and answer.text, (name, answer)
             async def main():
                 async with sbx.AsyncSession(profile="tool-bash") as s:
                     bash = sbx.tools.async_bash_tool(s)
                     answer = await bash.handle({"command": "echo hi", "description": "Say hi"})
                     assert "hi" in answer.text
+                    for bad in ([1], None, "x"):
+                        assert (await bash.handle(bad)).is_error, bad
+                    tool = sbx.tools.async_tool(s, "bash_exec")
+                    answer = await tool.handle({"command": "x", "env": {"LD_PRELOAD": "b"}})
+                    assert answer.is_error, answer
             asyncio.run(main())
         """)
 

@@ -41,12 +41,18 @@ class AsyncSession:
         await self.close()
 
     async def open(self) -> None:
+        """Of no effect on one that is open. Belongs to the loop that runs."""
+        if self._open_core is not None:
+            return
         loop = asyncio.get_running_loop()
         # A thread that the loop's end does not take away: where this is cancelled, it closes.
         opener = concurrent.futures.ThreadPoolExecutor(1, "sbx-open")
         opening = opener.submit(Core, self._options)
         try:
             core = await asyncio.shield(asyncio.wrap_future(opening))
+            if self._open_core is not None:  # another open() was faster
+                opener.submit(core.close)
+                return
         except asyncio.CancelledError:
             opener.submit(_let_go, opening)
             raise
@@ -120,12 +126,13 @@ class AsyncSession:
                   network: Optional[bool] = None, merge: Optional[bool] = None,
                   description: Optional[str] = None, output_kb: Optional[int] = None,
                   file_kb: Optional[int] = None, approval: Optional[str] = None,
-                  timeout_ms: Optional[int] = None, stdin: Optional[Input] = None) -> Result:
+                  timeout_ms: Optional[int] = None, stdin: Optional[Input] = None,
+                  shell: Optional[str] = None) -> Result:
         """As Session.run()."""
         outcome = _result.result(await self.call("run", command_params(
             command, cwd=cwd, env=env, timeout=timeout, input=input, files=files, network=network,
             merge=merge, description=description, output_kb=output_kb, file_kb=file_kb,
-            approval=approval, timeout_ms=timeout_ms, stdin=stdin)))
+            approval=approval, timeout_ms=timeout_ms, stdin=stdin, shell=shell)))
         return outcome.check() if check else outcome
 
     async def start(self, command: Command, *, cwd: Optional[PathLike] = None,

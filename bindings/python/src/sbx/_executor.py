@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterable, Iterator, Optional
+from typing import Any, Callable, Deque, Dict, Iterator, Optional
 
 from . import _result
 from ._errors import SbxError, SessionEnded, error_of
@@ -115,7 +115,10 @@ class Executor(concurrent.futures.Executor):
         if max_workers is not None and max_workers <= 0:
             raise ValueError("max_workers must be greater than 0")
         self._max_workers = max_workers or len(os.sched_getaffinity(0))
-        self._options = session_options
+        # What is relative is so to the directory of now, whenever a session is opened.
+        self._options = {name: os.path.abspath(value) if name in ("workspace", "template") and
+                         isinstance(value, (str, os.PathLike)) else value
+                         for name, value in session_options.items()}
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -161,12 +164,15 @@ class Executor(concurrent.futures.Executor):
         self._begin_some()
         return future
 
-    def map(self, fn: Any, *iterables: Iterable[Any], timeout: Optional[float] = None,
+    def map(self, fn: Any, *iterables: Any, timeout: Optional[float] = None,
             chunksize: int = 1, **request: Any) -> Iterator[Any]:
         """map(commands, timeout=None): their results in order. map(function, …): as
         concurrent.futures has it."""
         if callable(fn):
             return super().map(fn, *iterables, timeout=timeout, chunksize=chunksize)
+        if len(iterables) == 1 and timeout is None and (
+                iterables[0] is None or isinstance(iterables[0], (int, float))):
+            (timeout,), iterables = iterables, ()
         if isinstance(fn, str) or iterables:
             raise TypeError("map takes one iterable of commands, or a function and its arguments")
         return _results([self.submit(command, **request) for command in fn], timeout)

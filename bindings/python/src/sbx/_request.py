@@ -110,7 +110,7 @@ def command_params(command: Command, *, cwd: Optional[PathLike] = None,
                    description: Optional[str] = None, output_kb: Optional[int] = None,
                    file_kb: Optional[int] = None, approval: Optional[str] = None,
                    timeout_ms: Optional[int] = None, stdin: Optional[Input] = None,
-                   ) -> Dict[str, Any]:
+                   shell: Optional[str] = None) -> Dict[str, Any]:
     """What is None is left to the profile. A str goes to the profile's shell, a list to no shell."""
     if isinstance(command, (bytes, bytearray, Mapping)) or not isinstance(command, Iterable):
         raise TypeError(f"command is a str or a list of them, not {command!r}")
@@ -124,5 +124,6 @@ def command_params(command: Command, *, cwd: Optional[PathLike] = None,
         "stdin": _input(_once("input", input, "stdin", stdin)),
         "files": None if files is None else _files(files),
         "network": network, "merge": merge, "description": description,
-        "output_kb": output_kb, "file_kb": file_kb, "approval": approval}
+        "output_kb": output_kb, "file_kb": file_kb, "approval": approval,
+        "shell": shell}
     return {key: value for key, value in params.items() if value is not None}

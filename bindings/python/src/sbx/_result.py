@@ -47,6 +47,10 @@ class Result:
     limit: Optional[str] = None
     denials: List[Dict[str, Any]] = field(default_factory=list)
     redactions: Dict[str, Any] = field(default_factory=dict, repr=False)
+    connections: List[Dict[str, Any]] = field(default_factory=list, repr=False)
+    unlisted_connections: int = 0
+    unlisted_requests: int = 0
+    shell: Optional[Dict[str, Any]] = None
     sandbox: Dict[str, Any] = field(default_factory=dict, repr=False)
     layer: Optional[Dict[str, str]] = None
     changes: Optional[List[Dict[str, str]]] = None

@@ -124,8 +124,10 @@ class Session:
             network: Optional[bool] = None, merge: Optional[bool] = None,
             description: Optional[str] = None, output_kb: Optional[int] = None,
             file_kb: Optional[int] = None, approval: Optional[str] = None,
-            timeout_ms: Optional[int] = None, stdin: Optional[Input] = None) -> Result:
-        """Runs a command (a str through the shell, a list without one) and waits for its end.
+            timeout_ms: Optional[int] = None, stdin: Optional[Input] = None,
+            shell: Optional[str] = None) -> Result:
+        """Runs a command (a str through the shell, a list without one) and waits for its end. With
+        shell="kept": in the session's one shell, where what earlier commands set is there.
 
         With check: raises CommandFailed, CommandTimedOut, CommandRefused or ApprovalNeeded unless
         it exited with 0. Raises: InvalidRequest, SessionEnded.
@@ -133,7 +135,7 @@ class Session:
         outcome = _result.result(self.call("run", command_params(
             command, cwd=cwd, env=env, timeout=timeout, input=input, files=files, network=network,
             merge=merge, description=description, output_kb=output_kb, file_kb=file_kb,
-            approval=approval, timeout_ms=timeout_ms, stdin=stdin)))
+            approval=approval, timeout_ms=timeout_ms, stdin=stdin, shell=shell)))
         return outcome.check() if check else outcome
 
     def start(self, command: Command, *, cwd: Optional[PathLike] = None,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Awaitable, Callable, Dict, Mapping, Optional
 
 from ._async import AsyncSession
-from ._errors import InvalidRequest, SbxError, error_of
+from ._errors import InvalidRequest, SbxError, SessionEnded, error_of
 from ._library import program
 from ._session import Session
 
@@ -64,8 +64,16 @@ def _answer(document: Dict[str, Any]) -> ToolAnswer:
     return ToolAnswer(str(text), bool(about.get("is_error", False)), document)
 
 
+def _checked(params: Any) -> Mapping[str, Any]:
+    if isinstance(params, Mapping):
+        return params
+    raise InvalidRequest("wrong_type", f"a tool's params are an object, not {params!r:.200}")
+
+
 def _mistake(error: SbxError) -> ToolAnswer:
     """A model's own mistake goes back to it, in words."""
+    if isinstance(error, SessionEnded):
+        raise error
     return ToolAnswer(str(error), True, {})
 
 
@@ -75,8 +83,8 @@ def tool(session: Session, name: str, *, style: str = "anthropic",
     the session is raised."""
     def handle(params: Mapping[str, Any]) -> ToolAnswer:
         try:
-            return _answer(session.tool(name, params))
-        except InvalidRequest as error:
+            return _answer(session.tool(name, _checked(params)))
+        except SbxError as error:
             return _mistake(error)
     return Tool(name, definition(name, style=style, sbx_run=sbx_run), handle)
 
@@ -86,8 +94,8 @@ def async_tool(session: AsyncSession, name: str, *, style: str = "anthropic",
     """As tool(), for asyncio."""
     async def handle(params: Mapping[str, Any]) -> ToolAnswer:
         try:
-            return _answer(await session.tool(name, params))
-        except InvalidRequest as error:
+            return _answer(await session.tool(name, _checked(params)))
+        except SbxError as error:
             return _mistake(error)
     return AsyncTool(name, definition(name, style=style, sbx_run=sbx_run), handle)
 
