@@ -50,6 +50,8 @@ e = await rejected(sbx.Session.open({ ...o, profile: 'no-such' }));
 assert(e.code === 'profile_not_found', e);
 e = await rejected(sbx.Session.open({ ...o, program: '/nonexistent' }));
 assert(e.code === 'not_found', e);
+e = await rejected(sbx.Session.open({ ...o, program: '/etc/passwd' }));
+assert(e.code === 'not_executable', e);
 e = await rejected(sbx.Session.open({ ...o, program: '/bin/echo' }));
 assert(e.code === 'session_failed', e);
 e = await rejected(sbx.Session.open({ ...o, program: SILENT, server_timeout_ms: 300 }));
@@ -62,6 +64,12 @@ for (const [name, bad, code] of [['profile', 5, 'wrong_type'], ['workspace', 5, 
   e = await rejected(sbx.Session.open({ ...o, [name]: bad }));
   assert(e.code === code && e.where === `/${name}`, `${name}: ${bad} gives ${e}`);
 }
+const own = await sbx.Session.open(o);
+await own.run('x=1; cd /usr', { shell: 'kept' });
+r = await own.run('echo $x $PWD', { shell: 'kept' });
+assert(r.stdout === '1 /usr\n' && r.shell.kept === true, JSON.stringify(r));
+assert((await rejected(own.start('true', { shell: 'kept' }))) instanceof TypeError, 'only run');
+await own.close();
 const s = await sbx.Session.open(o);
 const beside = s.run('sleep 0.5; echo unharmed');
 for (const bad of [s.run('echo \ud800'), s.run(['echo', '\udc00']), s.run('cat', { input: 'x\ud800x' }),
@@ -73,7 +81,9 @@ for (const bad of [s.run('cat', { input: 'x'.repeat(17 << 20) }), s.run('cat', {
   assert((e = await rejected(bad)).code === 'too_large', e);
 }
 const bash = await sbx.bashTool(s);
-assert((await bash.handle({ command: 'echo \ud800' })).isError, 'a tool answers a model');
+for (const bad of [{ command: 'echo \ud800' }, [1], null, undefined, 'x', 5]) {
+  assert((await bash.handle(bad)).isError, `a tool answers a model: ${bad}`);
+}
 for (const [bad, code] of [['list\0x', 'unknown_method'], ['list\ud800', 'unknown_method'], [5, 'bad_message']]) {
   assert((e = await rejected(s.call(bad))).code === code && e.where === '/method', e);
 }
@@ -148,6 +158,9 @@ const ending = [1, 2, 3].map(() => rejected(pool.run('sleep 1000', { signal: sto
 stop.abort();
 assert((await Promise.all(ending)).every((error) => error.name === 'AbortError'), 'pool abort');
 assert((await rejected(pool.map(['true', 'sleep 1000'], { timeout: -1 }))).code === 'out_of_range', 'map rejects');
+e = await rejected(pool.map(['true'], { cwd: '/nope' }));
+assert(e instanceof sbx.SbxError && e.where === '/cwd', e);
+assert((await pool.map([['no-such-program'], 'exit 3']))[0].error.code === 'not_found', 'the command is at fault');
 assert((await pool.run('echo on')).stdout === 'on\n', 'pool goes on');
 assert((await rejected(sbx.createPool({ ...o, size: 0 }))).where === '/size', 'size');
 assert((await rejected(pool.map('ab'))) instanceof TypeError, 'a string is not mapped');
@@ -166,6 +179,14 @@ for (let i = 0; i < 2; i += 1) {
 }
 assert((await mortal.map(['echo 1', 'echo 2'])).map((m) => m.stdout).join('') === '1\n2\n', 'another session');
 await mortal.close();
+fs.mkdirSync('a/a', { recursive: true });
+const settled = await sbx.createPool({ ...o, size: 1, program: RECORDING, workspace: 'a' });
+process.chdir('a');
+process.kill(Number(fs.readFileSync('../server.pid')), 'SIGKILL');
+await new Promise((resolve) => { setTimeout(resolve, 300); });
+assert((await settled.run('pwd')).stdout === `${process.cwd()}\n`, 'a pool stays where it was made');
+await settled.close();
+process.chdir('..');
 const cut = rejected(Promise.all([pool.run('sleep 1000'), pool.run('sleep 1000'), pool.run('true')]));
 await pool.close();
 assert(/session|cancelled|closed/.test((await cut).message), 'pool close');

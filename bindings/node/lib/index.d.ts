@@ -41,6 +41,8 @@ export interface CommandOptions {
 export interface RunOptions extends CommandOptions {
   /** Reject with CommandFailed unless it exited with 0. */
   check?: boolean;
+  /** In the session's one shell, where what earlier commands set is there (docs/terminals.md). */
+  shell?: 'kept';
 }
 
 export interface ErrorData { code: string; message: string; where: string | null; hint: string | null }
@@ -71,6 +73,12 @@ export interface Result {
   denials: Array<{ layer: string; operation: string; target: string; count: number; program: string;
     grant: string }>;
   redactions: { count: number; rules: string[] };
+  /** Only where there are some. */
+  connections?: Array<Record<string, unknown>>;
+  unlisted_connections?: number;
+  unlisted_requests?: number;
+  /** Only of a call in the kept shell. */
+  shell?: { kept: boolean; restarted: boolean; reason: string | null };
   sandbox: { profile: string; layers: Record<string, boolean | number>;
     limits: Record<string, string>; degraded: Array<{ what: string; reason: string }>;
     [more: string]: unknown };
@@ -174,7 +182,8 @@ export class Pool {
   private constructor(session: Session, options: OpenOptions, size: number);
   readonly size: number;
   run(command: string | string[], options?: RunOptions): Promise<Result>;
-  /** Results in the order of the commands; rejects with the first error, and then begins no more. */
+  /** Results in the order of the commands; rejects with the first error of ours, and then
+   *  begins no more. A command's failure is a result. */
   map(commands: Iterable<string | string[]> | AsyncIterable<string | string[]>,
     options?: RunOptions): Promise<Result[]>;
   /** Ends what runs, rejects what waits. Also Symbol.asyncDispose. */

@@ -5,8 +5,9 @@
 const { execFile } = require('node:child_process');
 const events = require('node:events');
 const os = require('node:os');
+const path = require('node:path');
 const { SbxError, CommandFailed, errorOf } = require('./errors.js');
-const { OPENING, COMMAND, known, commandParams, encode, openOptions } = require('./request.js');
+const { OPENING, COMMAND, RUN, known, commandParams, encode, openOptions } = require('./request.js');
 const { openTransport, program } = require('./transport.js');
 
 class Session {
@@ -92,7 +93,7 @@ class Session {
   }
 
   async run(command, options = {}) {
-    known(options, ...COMMAND, 'signal', 'check');
+    known(options, ...RUN);
     const result = await this.call('run', commandParams(command, options), options);
     if (options.check && !(result.status === 'exited' && result.exit_code === 0)) {
       throw new CommandFailed(result);
@@ -286,7 +287,7 @@ class Task {
 }
 
 async function run(command, options = {}) {
-  known(options, ...OPENING, ...COMMAND, 'signal', 'check');
+  known(options, ...OPENING, ...RUN);
   const pick = (isOpening) => Object.fromEntries(Object.entries(options)
     .filter(([name, value]) => value !== undefined && OPENING.includes(name) === isOpening));
   const session = await Session.open(pick(true));
@@ -296,6 +297,9 @@ async function run(command, options = {}) {
     await session.close();
   }
 }
+
+// The command's own: there was nothing to be run. Every other error is ours.
+const COMMANDS_OWN = ['not_found', 'not_executable'];
 
 // Many commands, at most `size` at a time, in one session. What waits has not been sent anywhere.
 class Pool {
@@ -398,7 +402,9 @@ class Pool {
         const { done, value, at } = await step;
         if (done) return;
         // eslint-disable-next-line no-await-in-loop
-        results[at] = await this.run(value, { ...options, signal: failed.signal });
+        const result = await this.run(value, { ...options, signal: failed.signal });
+        if (result.status === 'error' && !COMMANDS_OWN.includes(result.error.code)) throw errorOf(result.error);
+        results[at] = result;
       }
     };
     try {
@@ -429,7 +435,12 @@ async function createPool({ size = os.availableParallelism?.() ?? os.cpus().leng
   if (!Number.isInteger(size) || size < 1) {
     throw new SbxError('out_of_range', `"size" must be a whole number from 1, not ${size}`, '/size', '');
   }
-  return new Pool(await Session.open(options), options, size);
+  // What is relative is so to the directory of now, whenever a session is opened.
+  const fixed = { ...options };
+  for (const name of ['workspace', 'template']) {
+    if (typeof fixed[name] === 'string') fixed[name] = path.resolve(fixed[name]);
+  }
+  return new Pool(await Session.open(fixed), fixed, size);
 }
 
 async function toolDefinition(name, options = {}) {

@@ -9,6 +9,7 @@ const OPENING = ['profile', 'with', 'workspace', 'template', 'keep_layers', 'fla
   'server_timeout_ms', 'transport'];
 const COMMAND = ['cwd', 'env', 'timeout', 'input', 'files', 'network', 'merge', 'description',
   'outputKb', 'fileKb', 'approval'];
+const RUN = [...COMMAND, 'shell', 'signal', 'check'];
 
 // A misspelt option would be one that silently does nothing.
 function known(options, ...names) {
@@ -39,11 +40,11 @@ function fileList(files) {
 }
 
 function commandParams(command, options = {}) {
-  const { timeout, input, files, cwd, env, network, merge, description, approval } = options;
+  const { timeout, input, files, cwd, env, network, merge, description, approval, shell } = options;
   const params = {
     [typeof command === 'string' ? 'command' : 'argv']: command,
     timeout_ms: timeout, stdin: input, files: fileList(files), cwd, env, network, merge, description,
-    approval, output_kb: options.outputKb, file_kb: options.fileKb,
+    approval, shell, output_kb: options.outputKb, file_kb: options.fileKb,
   };
   return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
 }
@@ -99,4 +100,4 @@ function openOptions(options) {
   return rest;
 }
 
-module.exports = { OPENING, COMMAND, known, commandParams, encode, openOptions };
+module.exports = { OPENING, COMMAND, RUN, known, commandParams, encode, openOptions };

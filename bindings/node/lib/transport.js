@@ -12,6 +12,7 @@ const { errorOf, SbxError } = require('./errors.js');
 
 const MOST_LINE = 16 << 20; // bytes, as the library
 const PATIENCE_MS = 30_000; // as the library: for a server that does not come up
+const START_ERRORS = { ENOENT: 'not_found', EACCES: 'not_executable', EMFILE: 'setup_failed' };
 const LONGEST_END_MS = 10_000; // of a session, whose tasks have a grace of two seconds
 
 // What the package of this platform carries; without that package, what the machine has.
@@ -47,7 +48,7 @@ class ChildTransport {
       transport.closed.then(() => clearTimeout(late));
       child.stderr.setEncoding('utf8').on('data', (text) => { said = (said + text).slice(-4096); });
       child.once('error', (error) => reject(new SbxError(
-        error.code === 'ENOENT' ? 'not_found' : 'session_failed', error.message, '/program',
+        START_ERRORS[error.code] ?? 'session_failed', error.message, '/program',
         'install sbx-run, or name it with "program"')));
       child.once('close', () => reject(startError(said)));
       // Answered as soon as it serves; what it says at a bad start comes before its end.
