@@ -460,7 +460,7 @@ bool argument_may_be(const NamedValue& assignment, bool password) {
 
 bool password_may_be(const NamedValue& assignment) {
   const std::string_view value = assignment.value;
-  if (value.size() < 4) return false;
+  if (value.size() < (assignment.env_style ? 3 : 4)) return false;
   if (assignment.argument) return argument_may_be(assignment, true);
   if (assignment.quoted || assignment.env_style)
     return value.find(' ') == std::string_view::npos || assignment.env_style || value.size() >= 8;
@@ -501,10 +501,17 @@ bool holds_secret(const NamedValue& assignment) {
   if (name == NameClass::kNone || is_nothing(assignment)) return false;
   const std::string_view value = assignment.value;
   if (name == NameClass::kPassword) return password_may_be(assignment);
-  if (value.size() < 8 || all_of(value, is_digit)) return false;
+  const bool strong = name == NameClass::kStrong;
+  if (value.size() < 8 ||
+      (all_of(value, is_digit) && !(strong && assignment.whole_line && assignment.tight)))
+    return false;
   if (value.find(' ') != std::string_view::npos && !assignment.env_style) return false;
-  if (name == NameClass::kStrong) {
-    const bool bare_word = !assignment.quoted && !assignment.env_style && is_joined_words(value) &&
+  if (strong) {
+    // NAME=value behind a blank: what a command or a listing gives a variable.
+    const bool variable = assignment.env_style ||
+                          (assignment.own_word &&
+                           std::none_of(assignment.name.begin(), assignment.name.end(), is_lower));
+    const bool bare_word = !assignment.quoted && !variable && is_joined_words(value) &&
                            !(assignment.flag && is_mixed_case(value));
     if (assignment.argument) return argument_may_be(assignment, false);
     return !bare_word || (assignment.whole_line && !all_of(value, is_letter));

@@ -60,8 +60,9 @@ bool is_placeholder(std::string_view password) {
   if (c == '{' || c == '[' || c == '(') return true;
   if (c == '%') return password.size() == 2 || password.back() == '%' || password[1] == '(';
   if (c == '#') return password.starts_with("#{");
-  return password.starts_with("[REDACTED]") ||
-         password.find_first_not_of(password.front()) == kNone || password.find("...") != kNone;
+  const bool is_mask =
+      password.find_first_not_of(c) == kNone && (password.size() > 1 || !is_alnum(c));
+  return password.starts_with("[REDACTED]") || is_mask || password.find("...") != kNone;
 }
 
 // The last @ of url[from, end) that a host follows.

@@ -155,7 +155,7 @@ TEST(Redactor, WhatOnlyLooksLikeAPasswordInAUrlStays) {
         "ssh://git@host.example:22/a@b", "git+ssh://git@github.com:org/repo.git@v1",
         "https://${USER}:${PASSWORD}@host/", "https://x:{password}@host",
         "https://${U:-x}:${P}@host", "http://h1:8080,a@b.c", "http://%s:%s@host/",
-        "redis://:****@cache", "https://[::1]:8080/a@b",
+        "redis://:****@cache", "redis://:*@cache", "https://[::1]:8080/a@b",
         "see http://host:80 or mail me@example.com", "file:///a:b@c"}) {
     EXPECT_EQ(redact(text).text, text);
   }

@@ -116,6 +116,40 @@ TEST(SecretFormats, EachFindsItsExampleAndLeavesItsCounterExample) {
   }
 }
 
+// What somebody makes up to see whether keys are found, in parts, so that no scanner takes them for
+// one.
+TEST(Redactor, FindsKeysThatAreMadeUpInTheFormOfTheirService) {
+  const std::string random = "Ab3De5Gh7Jk9Mn1Pq3Rt";
+  for (const std::string& key :
+       {"AK" + std::string("IA1234567890ABCDEF"), "sk-" + random,
+        "sk-proj-" + random + "Ab3De5Gh7Jk9", "sk-ant-" + random + random,
+        "sk-ant-api03-" + random + "Ab3De5Gh7Jk9", "gh" + ("p_" + random) + "Ab3De5Gh7J",
+        "sk-" + std::string("aB3dE5aB3dE5aB3dE5aB3dE5aB3dE5aB3dE5"),
+        "xox" + std::string("p-1234567890-abcdefghij"),
+        "xox" + std::string("b-1234567890-abcdefghij"),
+        std::string("eyJhbGciOiJIUzI1NiJ9.") + "eyJhIjoxfQ.c2ln",
+        std::string("eyJhbGciOiJIUzI1NiJ9.") + "eyJzdWIiOiIxIn0.abc"}) {
+    EXPECT_EQ(redact("a " + key + " b\n").text, "a [REDACTED] b\n");
+  }
+}
+
+// However short: a password in a URL is one by its place.
+TEST(Redactor, FindsShortPasswordsByTheirPlaceAndName) {
+  for (const auto& [text, expected] : std::vector<std::pair<std::string, std::string>>{
+           {"postgres://u:p@h/db", "postgres://u:[REDACTED]@h/db"},
+           {"mongodb+srv://u:p@c.mongodb.net", "mongodb+srv://u:[REDACTED]@c.mongodb.net"},
+           {"api_key=12345678", "api_key=[REDACTED]"},
+           {"docker run -e API_KEY=hello1234 img", "docker run -e API_KEY=[REDACTED] img"},
+           {"CC=gcc API_KEY=supersecret99 make", "CC=gcc API_KEY=[REDACTED] make"},
+           {"run: FOO_TOKEN=hello1234", "run: FOO_TOKEN=[REDACTED]"},
+           {"password=abc", "password=[REDACTED]"},
+           {"AWS_SECRET_ACCESS_KEY=abc", "AWS_SECRET_ACCESS_KEY=[REDACTED]"},
+           {"password=ab", "password=ab"},
+           {"API_KEY=abc1234", "API_KEY=abc1234"}}) {
+    EXPECT_EQ(redact(text).text, expected);
+  }
+}
+
 TEST(SecretFormats, MostExamplesAreFoundByTheirOwnRule) {
   int own = 0;
   const Json rules = shipped_rules();
