@@ -397,6 +397,7 @@ std::string why_no_call(const std::string& name) {
   if (std::find(kOfTheMachine.begin(), kOfTheMachine.end(), name) != kOfTheMachine.end()) {
     return name + " is for the whole machine";
   }
+  if (name == "socket" || name == "socketpair") return name + " lets every family of sockets pass";
   FilterSpec spec;
   spec.allow = {name};
   const Result<CompiledFilter> filter = compile_filter(spec);

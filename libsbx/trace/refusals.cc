@@ -85,9 +85,9 @@ Denial denial_of(const sys::SeccompNotif& call, CallFault fault, std::string pro
   } else {
     if (call.data.nr == SYS_socket || call.data.nr == SYS_socketpair) {
       denial.target = socket_text(call);
+      // Let pass, it would send to every path; or be one of the host's network.
+      if (is_unix_datagram(call) || (without_network && is_internet_socket(call))) return denial;
     }
-    // Let pass, it would be one of the host's network.
-    if (without_network && is_internet_socket(call)) return denial;
     denial.grant = "seccomp.allow += [\"" + denial.operation + "\"]";
   }
   if (fault == CallFault::kSetIdBit) denial.target = "a set-uid or set-gid bit";

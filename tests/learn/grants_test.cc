@@ -236,6 +236,8 @@ TEST(Never, AreSecretsTheMachineAndWhatSteersLaterRuns) {
         "filesystem.devices += [\"/dev/*\"]",
         "filesystem.devices += [\"/dev/s*\"]",
         "seccomp.allow += [\"acct\"]",
+        "seccomp.allow += [\"socket\"]",
+        "seccomp.allow += [\"socketpair\"]",
         "seccomp.allow += [\"nosuchcall\"]",
         "network.unix_sockets += [\"/tmp/ssh-x/agent.17\"]",
         "network.unix_sockets += [\"/run/user/1000/gnupg/S.gpg-agent\"]",
