@@ -140,6 +140,10 @@ bool add_root(const Document& entry, Document& list, const std::string& home) {
 
 }  // namespace
 
+bool is_list(std::string_view setting) {
+  return std::find(kLists.begin(), kLists.end(), setting) != kLists.end();
+}
+
 Result<Grant> parse_grant(std::string_view text) {
   const auto refuse = [&] {
     return Error{ErrorCode::kBadValue, "no setting that can be added: " + std::string(text),
@@ -150,7 +154,7 @@ Result<Grant> parse_grant(std::string_view text) {
   const std::size_t end = std::min(text.find(' '), text.size());
   const std::string_view setting = text.substr(0, end);
   Grant grant;
-  grant.appends = std::find(kLists.begin(), kLists.end(), setting) != kLists.end();
+  grant.appends = is_list(setting);
   const std::string_view sign = grant.appends ? " += " : " = ";
   const bool is_known =
       grant.appends || std::find(kValues.begin(), kValues.end(), setting) != kValues.end();

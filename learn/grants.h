@@ -23,6 +23,9 @@ struct Grant {
   Document value;       // of an "+=": a list
 };
 
+// Whether a grant of the setting ("filesystem.roots") adds to a list.
+bool is_list(std::string_view setting);
+
 // Errors: kBadValue where the text is advice for a person, or no such setting.
 Result<Grant> parse_grant(std::string_view text);
 

@@ -162,7 +162,7 @@ Document with_lines(Document profile, const std::vector<Line>& lines) {
   for (const Line& line : lines) {
     const std::size_t dot = line.setting.find('.');
     Grant grant{line.setting.substr(0, dot), line.setting.substr(dot + 1), true, {}};
-    grant.appends = grant.section != "limits" && grant.key != "mode";
+    grant.appends = is_list(line.setting);
     grant.value = grant.appends ? Document::array({line.value}) : line.value;
     add_grant(grant, profile);
     if (line.setting == "network.allow") profile["network"]["mode"] = "allowlist";

@@ -145,7 +145,11 @@ class ViewPlanner {
     make_dir("proc/tmp", 01777);
     make_dir("proc/shm", 01777);
     make_dir("proc/home", 0700);
-    if (!view_.git_config.empty()) make_file("proc/home/.gitconfig", view_.git_config, 0444);
+    if (!view_.git_config.empty()) {
+      make_file("proc/home/.gitconfig", view_.git_config, 0444);
+      // A root that shows the caller's own is mounted over it.
+      made_.emplace(relative(builder_.plan().home + "/.gitconfig"));
+    }
     make_dir("proc/procfs", 0555);
     if (!builder_.plan().stubs.empty()) make_dir(kAbsent, 0555);
     make_dir(kMasks, 0755);

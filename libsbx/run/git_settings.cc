@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "guard/places.h"
 #include "host/git_files.h"
 #include "model/grant.h"
@@ -22,9 +23,14 @@
 namespace sbx {
 namespace {
 
+// Where git's subcommand stands; 0: it is no git that has one.
+std::size_t subcommand(const Command& command) {
+  const bool is_git = !command.words.empty() && base_name(command.words.front().text) == "git";
+  return is_git ? git_subcommand(command) : 0;
+}
+
 bool sets(const Command& command) {
-  if (command.words.empty() || base_name(command.words.front().text) != "git") return false;
-  const std::size_t at = git_subcommand(command);
+  const std::size_t at = subcommand(command);
   if (at == 0) return false;
   const std::string& name = command.words[at].text;
   const Arguments arguments(command, at + 1);
@@ -43,6 +49,9 @@ bool sets(const Command& command) {
     return is_listed(first, "add rename remove rm set-url set-head set-branches");
   }
   if (name == "submodule") return is_listed(first, "add init deinit sync set-url set-branch");
+  if (is_listed(name, "branch checkout switch") && arguments.find('t', "track") != nullptr) {
+    return true;
+  }
   if (name == "branch") {
     return arguments.find('u', "set-upstream-to") != nullptr ||
            arguments.find("unset-upstream") != nullptr || arguments.find('m') != nullptr ||
@@ -50,6 +59,23 @@ bool sets(const Command& command) {
   }
   if (name == "push") return arguments.find('u', "set-upstream") != nullptr;
   return is_listed(name, "sparse-checkout maintenance");
+}
+
+Reading reading_of(const Request& request) {
+  return request.argv.empty() ? read_shell(request.command) : read_argv(request.argv);
+}
+
+// Whether a `git config` names the setting.
+bool asks_for(const Request& request, const GitSetting& setting) {
+  const std::string middle = setting.subsection.empty() ? "" : setting.subsection + ".";
+  const std::string key = lower_case(setting.section + "." + middle + setting.key);
+  const Reading reading = reading_of(request);
+  return std::any_of(reading.commands.begin(), reading.commands.end(), [&](const Command& command) {
+    const std::size_t at = subcommand(command);
+    return at != 0 && command.words[at].text == "config" &&
+           std::any_of(command.words.begin(), command.words.end(),
+                       [&](const Word& word) { return lower_case(word.text) == key; });
+  });
 }
 
 bool has_changed_since(const std::string& directory, std::int64_t began_ms) {
@@ -75,8 +101,7 @@ bool names_git(const Request& request) {
 }
 
 bool sets_git_config(const Request& request) {
-  const Reading reading =
-      request.argv.empty() ? read_shell(request.command) : read_argv(request.argv);
+  const Reading reading = reading_of(request);
   return std::any_of(reading.commands.begin(), reading.commands.end(), sets);
 }
 
@@ -128,11 +153,13 @@ std::optional<Denial> refused_git_clone(const Request& request, const std::strin
                 "clone into a directory of its own (git clone URL DIR), or git init, git pull URL"};
 }
 
-std::optional<Denial> missing_git_identity(const FilesystemProfile& filesystem,
-                                           const std::string& home, std::string_view printed) {
-  const bool is_asked = printed.find("Author identity unknown") != std::string_view::npos ||
-                        printed.find("Please tell me who you are") != std::string_view::npos;
-  if (!is_asked || filesystem.git_config != GitConfig::kNone || home.empty() ||
+std::optional<Denial> missing_git_setting(const FilesystemProfile& filesystem,
+                                          const std::string& home, const Request& request,
+                                          const Outcome& outcome, std::string_view printed) {
+  const bool is_unknown = printed.find("Author identity unknown") != std::string_view::npos ||
+                          printed.find("Please tell me who you are") != std::string_view::npos;
+  const bool may_ask = outcome.exit_code.value_or(0) != 0 && names_git(request);
+  if ((!is_unknown && !may_ask) || filesystem.git_config != GitConfig::kNone || home.empty() ||
       filesystem.home != HomeMode::kPrivate) {
     return std::nullopt;
   }
@@ -140,8 +167,10 @@ std::optional<Denial> missing_git_identity(const FilesystemProfile& filesystem,
     const Result<std::string> text = read_file(home + name, std::size_t{256} << 10);
     if (!text.ok()) continue;
     for (const GitSetting& setting : read_git_settings(text.value())) {
-      if (setting.section != "user" || setting.key != "email" || !setting.subsection.empty())
-        continue;
+      const bool is_email = setting.section == "user" && setting.key == "email";
+      const bool is_it = is_unknown ? is_email && setting.subsection.empty()
+                                    : is_shareable(setting) && asks_for(request, setting);
+      if (!is_it) continue;
       return Denial{
           Refuser::kMount, "open", home + name, 1, "git", "filesystem.git_config = \"user\""};
     }
@@ -150,23 +179,36 @@ std::optional<Denial> missing_git_identity(const FilesystemProfile& filesystem,
 }
 
 std::optional<Denial> refused_git_upkeep(const View& view, std::string_view printed) {
-  static constexpr std::string_view kBegin = "Unable to create '";
-  static constexpr std::string_view kEnd = "/HEAD.lock': Read-only file system";
-  const std::size_t end = printed.find(kEnd);
-  const std::size_t begin = printed.substr(0, end).rfind(kBegin);
-  if (end == printed.npos || begin == printed.npos) return std::nullopt;
-  // Whatever was printed, nothing is granted but a worktree's directory in a repository that is
-  // shown read-only.
-  const std::string path(printed.substr(begin + kBegin.size(), end - begin - kBegin.size()));
-  const std::string holder = path.substr(0, path.rfind('/') + 1);
-  const ViewRoot* const root = deepest_at(view.roots, path, &ViewRoot::path);
-  struct stat info {};
-  if (resolve_path(path, "/") != path || !holder.ends_with("/worktrees/") || root == nullptr ||
-      !root->is_git || root->access != Access::kReadOnly || stat(path.c_str(), &info) != 0 ||
-      !S_ISDIR(info.st_mode)) {
-    return std::nullopt;
+  struct Words {
+    std::string_view begin;
+    std::string_view end;
+    const char* operation;
+  };
+  // The upkeep of another worktree; a new one, whose directory is to be made.
+  static constexpr Words kWords[] = {
+      {"Unable to create '", "/HEAD.lock': Read-only file system", "open"},
+      {"could not create directory of '", "': Read-only file system", "mkdir"}};
+  for (const Words& words : kWords) {
+    const std::size_t end = printed.find(words.end);
+    std::size_t begin = printed.substr(0, end).rfind(words.begin);
+    if (end == printed.npos || begin == printed.npos) continue;
+    begin += words.begin.size();
+    // Whatever was printed, nothing is granted but a worktree's directory, or the one of all of
+    // them, in a repository that is shown read-only.
+    const std::string path(printed.substr(begin, end - begin));
+    const std::string holder = path.substr(0, path.rfind('/'));
+    const ViewRoot* const root = deepest_at(view.roots, path, &ViewRoot::path);
+    const bool is_made = words.operation == kWords[0].operation;
+    const std::string& place = is_made ? path : holder;
+    struct stat info {};
+    if (resolve_path(path, "/") == path && holder.ends_with("/worktrees") && root != nullptr &&
+        root->is_git && root->access == Access::kReadOnly && stat(place.c_str(), &info) == 0 &&
+        S_ISDIR(info.st_mode)) {
+      return Denial{
+          Refuser::kMount, words.operation, path, 1, "git", root_grant(std::span(&place, 1), "rw")};
+    }
   }
-  return Denial{Refuser::kMount, "open", path, 1, "git", root_grant(std::span(&path, 1), "rw")};
+  return std::nullopt;
 }
 
 }  // namespace sbx

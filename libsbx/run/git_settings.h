@@ -11,6 +11,7 @@
 
 #include "host/view.h"
 #include "model/denial.h"
+#include "model/outcome.h"
 #include "model/request.h"
 #include "profile/profile.h"
 
@@ -32,11 +33,14 @@ std::optional<Denial> refused_git_clone(const Request& request, const std::strin
                                         const std::vector<std::string>& stubs,
                                         std::string_view printed);
 
-// git did not know who commits, and the caller's own configuration, in `home`, would tell it.
-std::optional<Denial> missing_git_identity(const FilesystemProfile& filesystem,
-                                           const std::string& home, std::string_view printed);
+// git did not know who commits, or a setting that it was asked for in vain, and the caller's own
+// configuration, in `home`, would tell it.
+std::optional<Denial> missing_git_setting(const FilesystemProfile& filesystem,
+                                          const std::string& home, const Request& request,
+                                          const Outcome& outcome, std::string_view printed);
 
-// The upkeep of a linked worktree could not write what another one has in the same repository.
+// In a linked worktree git could not write what another one has in the same repository, or make a
+// new one there.
 std::optional<Denial> refused_git_upkeep(const View& view, std::string_view printed);
 
 }  // namespace sbx

@@ -130,11 +130,11 @@ std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
   }
   add(refused_git_settings(run.request, view, run.policy.sandbox.filesystem.overlay, printed,
                            run.outcome.started_at_ms));
-  for (const auto& refused :
-       {refused_git_clone(run.request, run.policy.sandbox.workspace, run.sandbox.plan.stubs,
-                          printed),
-        missing_git_identity(run.policy.sandbox.filesystem, run.home, printed),
-        refused_git_upkeep(view, printed)}) {
+  for (const auto& refused : {refused_git_clone(run.request, run.policy.sandbox.workspace,
+                                                run.sandbox.plan.stubs, printed),
+                              missing_git_setting(run.policy.sandbox.filesystem, run.home,
+                                                  run.request, run.outcome, printed),
+                              refused_git_upkeep(view, printed)}) {
     if (refused) out.push_back(*refused);
   }
   const auto path = run.environment.find("PATH");

@@ -37,6 +37,12 @@ bool is_own(const std::string& path) {
          is_below(path, "/sys/fs/cgroup") || path.starts_with("/tmp/hsperfdata_");
 }
 
+// What the settings of the caller's git are read from, of which filesystem.git_config shows a part.
+bool is_git_config(const std::string& path, const SandboxPolicy& sandbox) {
+  return sandbox.filesystem.home == HomeMode::kPrivate && !sandbox.home.empty() &&
+         (path == sandbox.home + "/.gitconfig" || path == sandbox.home + "/.config/git/config");
+}
+
 std::uint64_t mount_flags(const OwnedFd& file) {
   struct statvfs info {};
   return fstatvfs(file.get(), &info) == 0 ? info.f_flag : 0;
@@ -120,6 +126,9 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
   if (error != ENOENT && error != ENOTDIR && error != EACCES) return std::nullopt;
   const bool has_shm = has_scratch(policy_.sandbox) && is_below(path, "/dev/shm");
   if (is_own(path) || has_shm || path.empty()) return std::nullopt;
+  // It is in ~/.gitconfig then.
+  const bool is_shared = policy_.sandbox.filesystem.git_config != GitConfig::kNone;
+  if (is_shared && !writes(file.need) && is_git_config(path, policy_.sandbox)) return std::nullopt;
   // A link that leads nowhere inside: what it leads to is what was asked for.
   const OwnedFd link = open_below(root_, path, O_PATH | O_NOFOLLOW);
   if (link.is_open()) {
@@ -422,6 +431,9 @@ void FileView::read_rules() {
 }
 
 std::string FileView::grant(const std::string& path, bool to_write) const {
+  const bool is_setting = !to_write && is_git_config(path, policy_.sandbox) &&
+                          policy_.sandbox.filesystem.git_config == GitConfig::kNone;
+  if (is_setting) return "filesystem.git_config = \"user\"";
   return file_grant(plan_, policy_, path, to_write);
 }
 

@@ -394,6 +394,14 @@ class Subdirectory(GitCase):
         self.ok(f"echo two > file; git add file; {COMMIT} second", self.wt + "/sub")
         self.assertEqual(self.git("show", "side:sub/file"), "two\n")
 
+    def test_a_new_worktree_from_within_another_is_told_of(self):
+        self.worktree()
+        answer = self.inside("git worktree add new 2>&1", self.wt)
+        holder = self.main + "/.git/worktrees"
+        self.assertEqual([(d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
+                         [("mkdir", holder + "/new",
+                           f'filesystem.roots += [{{"path": "{holder}", "access": "rw"}}]')], answer)
+
     def test_no_repository_adds_nothing(self):
         answer = self.ok("true", self.work)
         self.assertEqual(answer["sandbox"]["warnings"], [])
@@ -437,8 +445,30 @@ class Settings(GitCase):
         self.assertEqual(told, [[], [(self.base + "/home/.gitconfig", 'filesystem.git_config = "user"')]])
         self.assertEqual(self.ok("git commit -q --allow-empty -m x", self.main, "--with", "git")["denials"], [])
 
+    def test_a_root_shows_the_whole_file_all_the_same(self):
+        self.write_user("[user]\n name = U\n[core]\n pager = p\n")
+        answer = self.ok("git config user.name; git config core.pager", self.main, "--with", "git",
+                         "--ro", self.base + "/home/.gitconfig")
+        self.assertEqual(answer["stdout"], "U\np\n")
+
+    def test_a_setting_that_is_asked_for_in_vain_names_what_would_show_it(self):
+        self.write_user("[user]\n name = U\n email = u@x\n[core]\n pager = p\n")
+        shown = [(self.base + "/home/.gitconfig", 'filesystem.git_config = "user"')]
+        for command, told in (("git config --global user.name", shown), ("git config --get User.Name", shown),
+                              ("git config core.pager", []), ("git config user.name | cat", []),
+                              ("false; git status; echo user.name; false", [])):
+            answer = self.inside(command, self.main)
+            self.assertEqual([(d["target"], d["grant"]) for d in answer["denials"]], told, answer)
+
     def refused(self, answer):
         return [(d["target"], d["grant"]) for d in answer["denials"] if d["operation"] == "write"]
+
+    def test_a_branch_that_tracks_another_is_told_of_whatever_is_printed(self):
+        self.git("update-ref", "refs/remotes/origin/up", "HEAD")
+        self.git("remote", "add", "origin", self.main)
+        for command in ("checkout -b a --track", "switch -c b -t", "branch --track c"):
+            answer = self.ok(f"git {command} origin/up 2>&1", self.main)
+            self.assertEqual([target for target, _ in self.refused(answer)], [self.main + "/.git/config"], answer)
 
     def test_a_refused_setting_says_how_it_is_allowed_once(self):
         config = self.main + "/.git/config"

@@ -64,6 +64,27 @@ class OrdinaryTest(harness.Case):
         answer, _ = self.learn_outside(["/usr/bin/python3", "-c", remove])
         self.assertEqual(self.roots(answer), {"/srv/out": "rw"})
 
+    def test_settings_of_git_are_learned_where_it_asks_for_them(self):
+        with open(os.path.join(self.home, ".gitconfig"), "w", encoding="utf-8") as file:
+            file.write("[user]\n name = U\n email = u@x\n")
+        subprocess.run(["git", "init", "-q", self.work], env=self.env, check=True)
+        for command in (["git", "commit", "-q", "--allow-empty", "-m", "x"],
+                        ["git", "config", "--global", "user.name"]):
+            answer = self.learn("--yes", "--out", self.file, "--", *command)
+            self.assertEqual((answer["proven"], answer["profile"]["filesystem"]),
+                             (True, {"git_config": "user"}), answer)
+            os.unlink(self.file)
+
+    def test_sockets_of_every_family_are_left_to_a_person(self):
+        code = ("import socket\n"
+                "for kind in ((socket.AF_UNIX, socket.SOCK_DGRAM), (38, socket.SOCK_SEQPACKET)):\n"
+                "    try: socket.socket(*kind)\n"
+                "    except PermissionError: pass\n")
+        answer = self.learn("--yes", "--out", self.file, "--", "/usr/bin/python3", "-c", code)
+        self.assertEqual((answer["proven"], answer["profile"].get("seccomp")), (True, None), answer)
+        self.assertIn('not granted: seccomp.allow += ["socket"]: socket lets every family of sockets pass',
+                      answer["refused"])
+
     def test_calls_that_it_learns_are_had_by_the_first_run_too(self):
         code = ("import ctypes, errno\n"
                 "ctypes.CDLL(None, use_errno=True).syscall(298, None, 0, -1, -1, 0)\n"

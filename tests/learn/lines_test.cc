@@ -55,6 +55,14 @@ TEST(Lines, TheWiderOfTwoForOneLimitStays) {
   EXPECT_FALSE(raised_limit("memory", limits, lines, 0));
 }
 
+TEST(Lines, WhatIsNoListIsSet) {
+  const Document profile =
+      with_lines(Document::object(), {{"filesystem.git_config", "user", "git_config", {}, 0},
+                                      {"seccomp.allow", "bpf", "allow", {}, 0}});
+  EXPECT_EQ(profile, Document::parse(R"({"filesystem": {"git_config": "user"},
+                                        "seccomp": {"+allow": ["bpf"]}})"));
+}
+
 TEST(Lines, WhatADirectoryCoversIsNoLineOfItsOwn) {
   std::vector<Line> lines = {root("/a/one"), root("/a/two", "rw"), root("/ab"), root("/a")};
   drop_covered(lines);
