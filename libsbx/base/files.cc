@@ -28,6 +28,15 @@ Result<std::string> real_path(const std::string& path) {
   return failed(ErrorCode::kPathNotFound, "realpath(" + path + ")");
 }
 
+std::string real_start(const std::string& path) {
+  for (std::size_t end = path.size(); end != 0 && end != std::string::npos;
+       end = path.rfind('/', end - 1)) {
+    Result<std::string> real = real_path(path.substr(0, end));
+    if (real.ok()) return std::move(real).value() + path.substr(end);
+  }
+  return path;
+}
+
 Result<std::string> companion(const std::string& name) {
   auto self = real_path("/proc/self/exe");
   if (!self.ok()) return self;

@@ -17,6 +17,9 @@ namespace sbx {
 // With every symlink resolved, as realpath(3). Errors: kPathNotFound with realpath's errno.
 Result<std::string> real_path(const std::string& path);
 
+// With symlinks resolved as far as it is there.
+std::string real_start(const std::string& path);
+
 // Another program of this installation, which lies beside the one that runs. Errors: kPathNotFound,
 // where it is not there or is not executable.
 Result<std::string> companion(const std::string& name);

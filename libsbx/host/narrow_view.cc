@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "base/files.h"
 #include "host/looks.h"
 
 namespace sbx {
@@ -80,7 +81,8 @@ void narrow_view(const Policy& policy, View& view) {
   if (maxima.empty()) return;
   std::map<std::string, std::pair<Access, std::string>> wanted;  // parents first
   for (const PathMaximum& maximum : maxima) {
-    if (is_made_anew(maximum.path)) continue;
+    // Nothing is mounted through a symlink: what it leads to has an entry of its own.
+    if (is_made_anew(maximum.path) || real_start(maximum.path) != maximum.path) continue;
     const Access most = most_access(maxima, maximum.path);
     wanted[maximum.path] = {std::min(most, shown(policy, view, maximum.path)), maximum.file};
   }
@@ -94,7 +96,7 @@ void narrow_view(const Policy& policy, View& view) {
     narrower.is_managed = true;
     if (narrower.node.kind == NodeKind::kMissing) {
       view.absent.push_back(std::move(narrower));
-    } else if (narrower.node.kind != NodeKind::kLink) {  // its target has an entry of its own
+    } else if (narrower.node.kind != NodeKind::kLink) {  // one that leads nowhere
       view.roots.push_back(std::move(narrower));
     }
   }

@@ -88,15 +88,6 @@ Status make_caches(const SandboxPolicy& policy) {
   return {};
 }
 
-std::string real_start(const std::string& path) {
-  for (std::size_t end = path.size(); end != 0 && end != std::string::npos;
-       end = path.rfind('/', end - 1)) {
-    Result<std::string> real = real_path(path.substr(0, end));
-    if (real.ok()) return std::move(real).value() + path.substr(end);
-  }
-  return path;
-}
-
 Result<OwnedFd> open_private_directory(const std::string& path) {
   const auto failed = [&](const std::string& why, int error) {
     const bool is_in_the_way = error == 0 || error == ENOTDIR || error == ELOOP;

@@ -32,9 +32,6 @@ Result<std::string> cache_place(const Environment& environment);
 // The directories of a policy's caches, made where they are missing.
 Status make_caches(const SandboxPolicy& policy);
 
-// With symlinks resolved as far as it is there.
-std::string real_start(const std::string& path);
-
 // Makes `path` with its parents (mode 0700) where it is missing, and opens it. Its last component
 // must be a directory of this user's, not a symlink, that nobody else may write.
 // Errors: kSetupFailed.

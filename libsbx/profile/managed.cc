@@ -80,14 +80,14 @@ Result<OwnedFd> open_checked(int at, const std::string& name, const std::string&
 void add_real_paths(std::vector<PathMaximum>& maxima) {
   const std::size_t named = maxima.size();
   for (std::size_t i = 0; i < named; ++i) {
-    const Result<std::string> real = real_path(maxima[i].path);
-    if (!real.ok() || real.value() == maxima[i].path) continue;
-    const auto same = [&](const PathMaximum& other) { return other.path == real.value(); };
+    std::string real = real_start(maxima[i].path);
+    if (real == maxima[i].path) continue;
+    const auto same = [&](const PathMaximum& other) { return other.path == real; };
     const auto known = std::find_if(maxima.begin(), maxima.end(), same);
     if (known != maxima.end()) {
       known->access = std::min(known->access, maxima[i].access);
     } else {
-      maxima.push_back({real.value(), maxima[i].access, maxima[i].file});
+      maxima.push_back({std::move(real), maxima[i].access, maxima[i].file});
     }
   }
 }

@@ -232,6 +232,17 @@ class ManagedTest(ManagedCase):
         self.managed({"filesystem": {"max": [{"path": self.base + "/name", "access": "none"}]}})
         self.fine("--ro", self.base, "-c", f"! cat {real}/file")
 
+    def test_a_symlink_on_the_way_is_followed_and_stops_nothing(self):
+        for path in ("/bin/less", "/var/run/lock", "/var/run/sbxno", "/var/run/sbxno/deep"):
+            self.managed({"filesystem": {"max": [{"path": path, "access": "none"}]}})
+            for profile in ("default", "readonly"):
+                answer = self.fine("--profile", profile, "-c", f"cat {path}/. /bin/less | wc -c")
+                self.assertEqual(answer["stdout"] == "0\n", path == "/bin/less", answer)
+        os.makedirs(self.base + "/real")
+        os.symlink(self.base + "/real", self.work + "/link")
+        self.managed({"filesystem": {"max": [{"path": self.work + "/link/no", "access": "none"}]}})
+        self.fine("--rw", self.base + "/real", "-c", f"! mkdir {self.base}/real/no && mkdir {self.base}/real/yes")
+
     def test_the_system_is_narrowed_too(self):
         self.managed({"filesystem": {"max": [{"path": "/usr/share", "access": "none"},
                                              {"path": "/etc/passwd", "access": "none"}]}})

@@ -192,6 +192,10 @@ TEST_F(ReadManagedTest, HoldsWhatASymlinkLeadsToAsWell) {
                       R"(/real", "access": "rw"}]}})");
   const Managed managed = read_managed(directory_).value();
   EXPECT_EQ(most_access(managed[0].filesystem.max, top_ + "/real/x"), Access::kNone);
+  write("a.json",
+        R"({"filesystem": {"max": [{"path": ")" + top_ + R"(/link/missing", "access": "none"}]}})");
+  const Managed later = read_managed(directory_).value();
+  EXPECT_EQ(most_access(later[0].filesystem.max, top_ + "/real/missing"), Access::kNone);
 }
 
 }  // namespace
