@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "profile/forms.h"
 #include "shell/arguments.h"
+#include "shell/marks.h"
 
 namespace sbx {
 namespace {
@@ -86,7 +87,7 @@ class Search {
       const bool writes = is_writer || (is_copier && i + 1 == words.size());
       moves_ = is_listed(c_.program, kMovers) && (c_.program != "mv" || i + 1 < words.size());
       // Without a slash it may be any word: of those only what is hidden can matter.
-      const bool is_path = words[i].text.find('/') != std::string::npos;
+      const bool is_path = (words[i].text + words[i].shape).find('/') != std::string::npos;
       if (writes || is_path || hides()) look(words[i], writes);
       look_within(words[i]);
     }
@@ -102,7 +103,7 @@ class Search {
     });
   }
 
-  // Absolute paths within a word: --file=/a, if=/a, -f/a, file:///a, open('/a').
+  // Absolute paths within a word: --file=/a, if=/a, -f/a, -xf/a, file:///a, open('/a').
   void look_within(const Word& word) {
     const std::string_view text = word.text;
     if (!word.known || word.has_glob) return;
@@ -110,11 +111,14 @@ class Search {
       return std::isalnum(static_cast<unsigned char>(c)) != 0 || (c & 0x80) != 0 ||
              std::string_view("_.-+~/").find(c) != std::string_view::npos;
     };
-    const bool is_flag = text.size() > 2 && text[0] == '-' && text[2] == '/';
+    const std::size_t flags = text.find('/');
+    const bool is_flag = text.starts_with('-') && flags != text.npos && flags > 1 &&
+                         std::all_of(text.begin() + 1, text.begin() + flags,
+                                     [](unsigned char c) { return std::isalnum(c) != 0; });
     for (std::size_t at = text.find('/'); at != std::string_view::npos; at = text.find('/', at)) {
       std::size_t end = at;
       while (end < text.size() && is_in_a_name(text[end])) ++end;
-      const bool begins = at != 0 && (!is_in_a_name(text[at - 1]) || (is_flag && at == 2));
+      const bool begins = at != 0 && (!is_in_a_name(text[at - 1]) || (is_flag && at == flags));
       std::string_view path = text.substr(at, end - at);
       if (text.substr(0, at).ends_with("file:") && path.starts_with("///")) path.remove_prefix(2);
       if (begins && path.size() > 1 && path[1] != '/') {
@@ -126,12 +130,30 @@ class Search {
     }
   }
 
-  void look(const Word& word, bool writes) {
-    if (out_.size() == kMost || !word.known || word.has_glob || word.text.starts_with('-')) return;
+  // Of what only the run completes, the directory that it lies in.
+  static void keep_sure_part(Word& word) {
+    if (word.known && !word.has_glob) return;
+    std::string& text = word.known ? word.text : word.shape;
+    const auto is_open = [](char c) {
+      return is_mark(c) || std::string_view("*?[").find(c) != std::string_view::npos;
+    };
+    const bool has_place = !text.empty() && is_place_mark(text.front());
+    const auto open = std::find_if(text.begin() + (has_place ? 1 : 0), text.end(), is_open);
+    word.has_glob = false;
+    if (open == text.end()) return;
+    const std::size_t slash = text.rfind('/', static_cast<std::size_t>(open - text.begin()));
+    text.resize(slash == text.npos ? 0 : std::max<std::size_t>(slash, 1));
+  }
+
+  void look(Word word, bool writes) {
+    if (out_.size() == kMost || word.text.starts_with('-')) return;
+    keep_sure_part(word);
+    const std::string& text = word.known ? word.text : word.shape;
+    if (text.empty()) return;
     const auto paths = c_.places.resolve(word, c_.directories);
     if (!paths) return;
     for (const std::string& path : *paths) {
-      if (writes && c_.places.may_write(path)) {
+      if (writes && c_.places.may_write(path) && !is_narrowed(path)) {
         add_held(path);
         continue;
       }
@@ -140,7 +162,7 @@ class Search {
         continue;
       }
       const std::string place = c_.places.private_place(path);
-      const bool is_path = word.text.find('/') != std::string::npos;
+      const bool is_path = text.find('/') != std::string::npos;
       if (!writes && is_path && is_in_etc(path)) add({path, "/etc"});
       if (!writes && (!is_path || (place.empty() && is_shown(path)))) continue;
       // What nobody can write there is refused whatever the host has.
@@ -162,7 +184,13 @@ class Search {
         std::any_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
           return root.pattern_at == 0 && root.path != "/" && is_below(root.path, path);
         });
-    if (is_always_protected(policy_, path) || (moves_ && has_root)) return add({path, ""});
+    const auto& maxima = policy_.sandbox.maxima;
+    const bool has_maximum =
+        std::any_of(maxima.begin(), maxima.end(),
+                    [&](const PathMaximum& maximum) { return is_below(maximum.path, path); });
+    if (is_always_protected(policy_, path) || (moves_ && (has_root || has_maximum))) {
+      return add({path, ""});
+    }
     for (const Root& root : filesystem.roots) {
       if (root.access != Access::kReadWrite || root.path == path || !is_below(path, root.path)) {
         continue;
@@ -182,20 +210,27 @@ class Search {
   }
 
   bool hides() const {
+    const auto is_none = [](const auto& entry) { return entry.access == Access::kNone; };
     const auto& roots = policy_.sandbox.filesystem.roots;
-    return std::any_of(roots.begin(), roots.end(),
-                       [](const Root& root) { return root.access == Access::kNone; });
+    const auto& maxima = policy_.sandbox.maxima;
+    return std::any_of(roots.begin(), roots.end(), is_none) ||
+           std::any_of(maxima.begin(), maxima.end(), is_none);
+  }
+
+  // By a pattern of a root, to less than `least`.
+  bool is_narrowed(const std::string& path, Access least = Access::kReadWrite) const {
+    const auto& roots = policy_.sandbox.filesystem.roots;
+    return std::any_of(roots.begin(), roots.end(), [&](const Root& one) {
+      return one.access < least && one.pattern_at != 0 && !matching_part(one.path, path).empty();
+    });
   }
 
   // The policy's own word, whatever is around it.
   bool is_hidden(const std::string& path) const {
     const Root* const root = c_.places.nearest_root(path);
-    const auto& roots = policy_.sandbox.filesystem.roots;
     return (root != nullptr && root->access == Access::kNone) ||
-           std::any_of(roots.begin(), roots.end(), [&](const Root& one) {
-             return one.access == Access::kNone && one.pattern_at != 0 &&
-                    !matching_part(one.path, path).empty();
-           });
+           most_access(policy_.sandbox.maxima, path) == Access::kNone ||
+           is_narrowed(path, Access::kReadOnly);
   }
 
   // The system's, not a root's.

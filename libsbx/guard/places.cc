@@ -254,18 +254,22 @@ const Root* Places::nearest_root(std::string_view path) const {
 }
 
 std::optional<Access> Places::access(std::string_view path) const {
-  if (const Root* const nearest = nearest_root(path)) return nearest->access;
-  return std::nullopt;
+  const Root* const nearest = nearest_root(path);
+  if (nearest == nullptr) return std::nullopt;
+  return std::min(nearest->access, most_access(policy_.sandbox.maxima, path));
 }
 
 bool Places::may_change_below(std::string_view path) const {
   if (is_own(path)) return false;
   if (!policy_.sandbox.home.empty() && is_below(path, policy_.sandbox.home)) return true;
+  const auto is_written_in = [&](const auto& entry) {  // a root, a maximum of the managed policy
+    return is_below(entry.path, path) && access(entry.path) == Access::kReadWrite;
+  };
   const auto& roots = policy_.sandbox.filesystem.roots;
+  const auto& maxima = policy_.sandbox.maxima;
   return access(path) == Access::kReadWrite || is_below(policy_.sandbox.workspace, path) ||
-         std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
-           return root.access == Access::kReadWrite && is_below(root.path, path);
-         });
+         std::any_of(roots.begin(), roots.end(), is_written_in) ||
+         std::any_of(maxima.begin(), maxima.end(), is_written_in);
 }
 
 bool Places::is_written_outside(std::string_view path) const {

@@ -126,6 +126,10 @@ std::optional<Denial> FileLook::denial_of(const NamedFile& file, const std::stri
   const bool is_traced = policy_.sandbox.trace_denials || !named.empty();
   if (!refusal && (is_traced || plan_.reports_writes)) refusal = view_.refusal(file, path);
   if (refusal && !is_traced && !refusal->is_by_overlay) refusal.reset();
+  // What was looked at on the way to it needs no more than it does.
+  if (refusal && file.need == FileNeed::kLook && !named.empty() && !is_below(path, named)) {
+    refusal = view_.refusal(file, named);
+  }
   if (!refusal) return std::nullopt;
   return Denial{refusal->layer, file.operation, named.empty() ? refusal->target : named, 1, "",
                 refusal->grant};
@@ -141,8 +145,8 @@ std::optional<Denial> FileLook::link_denial(const char* operation, const std::st
 
 // What a call is told by that is about a path in the command's text: that very one, the one that a
 // new file beside it is to take the place of, or a directory that is changed, as by `rm -r` and
-// `cp`. Of a directory that is made on the way to one, and of what the plan shows by itself within
-// one, the call's own path.
+// `cp`; one that is looked for by a directory above it. Of a directory that is made on the way to
+// one, and of what the plan shows by itself within one, the call's own path.
 std::string FileLook::named_by(const NamedFile& file, const std::string& path) const {
   if (plan_.named.empty()) return "";
   std::string real = resolve_path(path, "/");
@@ -159,6 +163,7 @@ std::string FileLook::named_by(const NamedFile& file, const std::string& path) c
     }
     if (file.need == FileNeed::kCreate && is_below(named, real)) return real;
     if (file.creates && parent_of(named) == parent_of(real)) return named;
+    if (file.need == FileNeed::kLook && is_below(named, real)) return named;
   }
   return "";
 }

@@ -34,6 +34,16 @@ class Globs(harness.Case):
             answer = self.sh("cat cache/shown/.env cache/shown/plain", "--profile", profile)
             self.assertEqual(answer["stdout"], "plain\n", (shown, answer))
 
+    def test_a_refused_write_to_a_match_is_told_of(self):
+        keep = self.write("work/x/keep.txt", "kept\n")
+        self.write("work/x/.env", "hush")
+        for more in ([], [{"path": "${workspace}/**/.env", "access": "none"}]):
+            profile = self.profile({"filesystem": {"+roots": [{"path": "${workspace}/x/*.txt", "access": "ro"}] + more}})
+            answer = self.sh("cat x/.env; echo 1 > x/keep.txt", "--profile", profile)
+            grant = f'filesystem.roots += [{{"path": "{keep}", "access": "rw"}}]'
+            self.assertIn((keep, grant), [(d["target"], d["grant"]) for d in answer["denials"]], answer)
+            self.assertEqual({d["target"] for d in answer["denials"]}, {keep} | {self.work + "/x/.env" for _ in more})
+
     def test_stars_stand_within_one_component(self):
         for path in ("k1.pem", "sub/k2.pem", "plain"):
             self.write("work/" + path, "hush " + path)

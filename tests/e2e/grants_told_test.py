@@ -32,6 +32,20 @@ class Beside(harness.Case):
     def sh(self, command, *flags, **options):
         return super().sh(command, *flags, **{"env": self.env, **options})
 
+    def test_of_what_a_pattern_or_a_loop_asks_for_the_directory_is_named(self):
+        self.write("outside/a.py", "1")
+        self.write("outside/rep/file", "1")
+        subprocess.run(["git", "init", "-q"], cwd=self.work, check=True)
+        out = self.outside
+        for command, target in ((f"cat {out}/*.py", out), (f"ls -d {out}/*", out), (f"cat {out}/re*/f*", out),
+                                (f"for i in {out}/*; do cat $i; done", out),
+                                (f"tar -xf{out}/t.tar", None), (f"tar -xf{out}/a.py", out + "/a.py"),
+                                (f"git --work-tree={out}/rep status", out + "/rep")):
+            answer = self.sh(command)
+            told = {(d["target"], d["grant"]) for d in answer["denials"]}
+            grant = f'filesystem.roots += [{{"path": "{target}", "access": "ro"}}]'
+            self.assertEqual(told, {(target, grant)} if target else set(), answer)
+
     def test_of_what_is_hidden_what_a_program_says_it_may_not_open_is_named(self):
         """Where neither the command's text nor a layer tells of it."""
         self.write("work/sub/.env", "KEY=1")
@@ -170,6 +184,23 @@ class UnderAManagedPolicy(managed_test.ManagedCase):
             for command, grant, is_held in ((f"cat {path}", reads, name == "none"),
                                             (f"echo x >> {path}", rw(path), name != "free")):
                 self.assertEqual(self.told("-c", command), ({(path, "" if is_held else grant)}, is_held), command)
+
+    def test_a_root_that_it_lowers_is_told_of_and_nobody_asked_about_it(self):
+        for place in ("data", "work/src"):
+            os.makedirs(f"{self.base}/{place}", exist_ok=True)
+        maxima = [{"path": self.base, "access": "ro"}, {"path": self.work, "access": "rw"},
+                  {"path": self.work + "/src", "access": "ro"}, {"path": self.base + "/data/free", "access": "rw"}]
+        self.managed({"filesystem": {"max": maxima}})
+        data = self.base + "/data"
+        for command, target in (("touch src/n", self.work + "/src/n"), (f"touch {data}/n", data + "/n"),
+                                ("mv src moved", self.work + "/src"),
+                                (f"echo 1 > {data}/n", data + "/n")):
+            answer = self.answer("--rw", data, "-c", command)
+            told = [(d["target"], d["grant"]) for d in answer["denials"]]
+            self.assertEqual((answer["status"], told), ("exited", [(target, "")]), answer)
+            self.said(answer, f"filesystem.roots: {data} lowered from rw to ro by {self.FILE}")
+        os.makedirs(data + "/free")
+        self.assertEqual(self.answer("--rw", data, "-c", f"echo 1 > {data}/free/n")["status"], "needs_approval")
 
     def test_nor_of_the_network(self):
         command = "exec 3<>/dev/tcp/192.0.2.1/9"

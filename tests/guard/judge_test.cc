@@ -69,11 +69,17 @@ TEST(Judge, TellsWhatTheTextNamesAndThePolicyHasNot) {
                   "/usr/a ."),
             none);
   EXPECT_EQ(named("ls / /home /dev; cd /; find / -name x"), none);  // the way to a root
-  EXPECT_EQ(named("echo x > /dev/null; cat \"$1\" /srv/*"), none);
+  EXPECT_EQ(named("echo x > /dev/null; cat \"$1\" * src/* /*; rm src/*.o"), none);
+  const std::vector<RefusedPath> holder = {{"/srv", ""}};
+  for (const char* open :
+       {"cat /srv/*", "cat /srv/[a]/b", "for i in /srv/*; do cat $i; done", "touch /srv/a*"}) {
+    EXPECT_EQ(named(open), holder) << open;
+  }
   const std::vector<RefusedPath> a = {{"/srv/a", ""}};
   for (const char* within :
-       {"/srv/a", "time /srv/a", "dd if=/srv/a", "grep -f/srv/a", "grep --file=/srv/a x",
-        "A=/srv/a make", "curl file:///srv/a", "python3 -c \"open('/srv/a')\"", "x @/srv/a,b"}) {
+       {"/srv/a", "time /srv/a", "dd if=/srv/a", "grep -f/srv/a", "tar -xf/srv/a",
+        "grep --file=/srv/a x", "A=/srv/a make", "curl file:///srv/a",
+        "python3 -c \"open('/srv/a')\"", "x @/srv/a,b"}) {
     EXPECT_EQ(named(within), a) << within;
   }
   EXPECT_EQ(named("curl http://srv/a -x//srv b/srv/a \"$x/srv/a\" --y=b/srv s/srv/a/"), none);
