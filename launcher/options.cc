@@ -2,6 +2,8 @@
 // Flags and SBX_* variables, read and checked.
 #include "options.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -322,6 +324,25 @@ class FlagReader {
   OperatorFlags flags_;
 };
 
+// The same file, whatever is a symlink: ".." is followed where it takes back a directory's own
+// name.
+std::string without_dots(const std::string& path) {
+  std::string out;
+  for (const std::string_view part : split(path, '/')) {
+    if (part.empty() || part == ".") continue;
+    struct stat info {};
+    const bool takes_back =
+        part == ".." && !out.ends_with("/..") &&
+        (out.empty() || (lstat(out.c_str(), &info) == 0 && S_ISDIR(info.st_mode)));
+    if (takes_back) {
+      out.resize(out.empty() ? 0 : out.rfind('/'));
+    } else {
+      (out += '/') += part;
+    }
+  }
+  return out.empty() ? "/" : out;
+}
+
 }  // namespace
 
 std::string network_names() { return listed(kNames<NetworkMode>); }
@@ -336,9 +357,9 @@ Result<std::string> current_directory(const std::string& where) {
 }
 
 Result<std::string> absolute_path(const std::string& path, const std::string& where) {
-  if (path.starts_with('/')) return path;
+  if (path.starts_with('/')) return without_dots(path);
   SBX_TRY(const std::string here, current_directory(where));
-  return here + "/" + path;
+  return without_dots(here + "/" + path);
 }
 
 Result<std::string> root_from_here(const std::string& path, const std::string& where) {

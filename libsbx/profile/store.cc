@@ -157,7 +157,8 @@ class Chain {
         if (is_root(link) && is_open(found.value())) continue;
         follow(std::move(found).value(), i == 0 && !is_root(link) ? part : Part::kAddition);
       } else {
-        found.error().where = "/extends";
+        found.error().where =
+            link.document["extends"].is_array() ? "/extends/" + std::to_string(i) : "/extends";
         report(std::move(found.error()));
       }
     }
@@ -207,7 +208,11 @@ class Chain {
       if (!name.is_string()) return;
       const auto& text = name.get_ref<const std::string&>();
       const bool is_relative = is_profile_path(text) && !text.starts_with('/');
-      parents.push_back(is_relative ? link.source.directory + text : text);
+      std::string_view rest = text;
+      if (is_relative && !link.source.directory.empty()) {
+        while (rest.starts_with("./")) rest.remove_prefix(2);
+      }
+      parents.push_back(is_relative ? link.source.directory + std::string(rest) : text);
     };
     const json extends = link.document.value("extends", json());
     if (extends.is_array()) {

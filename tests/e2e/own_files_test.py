@@ -41,6 +41,18 @@ class OwnFiles(protect_harness.Case):
                        base, real, top, self.work + "/rules/middle.json", self.work + "/led",
                        flags=["--profile", "top.json"])
 
+    def test_however_they_are_spelled_what_is_refused_is_told(self):
+        os.makedirs(self.work + "/sub")
+        for file in ("base.json", "own.json"):
+            self.write("work/" + file, "{}")
+        self.write("work/sub/top.json", '{"extends": "../own.json"}')
+        self.write("work/beside.json", '{"extends": "./own.json"}')
+        for flags, file in ((["--profile", "./own.json"], "own.json"), (["--profile", "sub/../own.json"], "own.json"),
+                            (["--profile", "sub/top.json"], "own.json"), (["--profile", "./beside.json"], "own.json"),
+                            (["--audit", "./sub/../audit.log"], "audit.log")):
+            answer = self.sh(f"echo x > {file}", *flags)
+            self.assertEqual([d["target"] for d in answer["denials"]], [f"{self.work}/{file}"], (flags, answer))
+
     def test_the_audit_log_and_the_result_file_are_protected(self):
         audit, result = self.work + "/log/audit", self.work + "/result.json"
         os.mkdir(self.work + "/log")

@@ -130,7 +130,7 @@ TEST_F(Store, BoundsAndChecksWhatAListNames) {
   EXPECT_EQ(errors[0].where, "/extends/3");
   EXPECT_NE(errors[1].message.find("bad.json"), std::string::npos);
   EXPECT_EQ(errors[2].code, ErrorCode::kProfileNotFound);
-  EXPECT_EQ(errors[2].where, "/extends");
+  EXPECT_EQ(errors[2].where, "/extends/2");
   std::string many = R"({"extends": ["default")";
   for (int i = 0; i < 70; ++i) {
     write("m" + std::to_string(i) + ".json", "{}");
