@@ -18,9 +18,11 @@ Result<RedactionInput> choose_redaction(const Policy& policy, const Environment&
   SBX_TRY(redaction.rules, RuleSet::make(policy.run.output.patterns));
   const HttpSession* const http = policy.sandbox.http.get();
   for (const auto& [name, value] : environment) {
-    // Neither is a secret, whatever the names say.
+    // None of them is a secret, whatever the names say: a path that is shown, a placeholder.
     if (http != nullptr && (value == http->trust_path || http->placeholders.contains(name)))
       continue;
+    const auto& sockets = policy.sandbox.network.unix_sockets;
+    if (std::find(sockets.begin(), sockets.end(), value) != sockets.end()) continue;
     if (is_sensitive_name(name)) redaction.exact_values.push_back(value);
   }
   return redaction;

@@ -78,6 +78,7 @@ class PresetsTest(harness.Case):
         self.write("work/ask.py", program)
         self.assertNotEqual(self.sh("python3 ask.py", env=env)["exit_code"], 0)
         self.assertEqual(self.out("python3 ask.py", "--with", "ssh-agent", env=env), "in\n")
+        self.assertEqual(self.out("echo $SSH_AUTH_SOCK", "--with", "ssh-agent", env=env), env["SSH_AUTH_SOCK"] + "\n")
         seen = self.out(f"ls {self.home}/.ssh", "--with", "ssh-agent", env=env)
         self.assertEqual(seen, "known_hosts\n")
         without = self.sh("true", "--with", "ssh-agent", env=self.env)
