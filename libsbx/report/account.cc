@@ -22,19 +22,31 @@ struct LimitWords {
   Limit limit;
   std::string_view sentence;
   std::string_view flag;
+  std::string_view key;
 };
 constexpr LimitWords kLimitWords[] = {
-    {Limit::kMemory, "ran out of memory", "--memory SIZE"},
-    {Limit::kPids, "ran out of processes", "--pids COUNT"},
-    {Limit::kCpu, "ran out of CPU time", "--cpu-time TIME"},
-    {Limit::kFile, "a file grew too large", "--file-size SIZE"},
-    {Limit::kTmp, "the private /tmp and home are full", "--tmp-size SIZE"},
+    {Limit::kMemory, "ran out of memory", "--memory SIZE", "memory_mb"},
+    {Limit::kPids, "ran out of processes", "--pids COUNT", "pids"},
+    {Limit::kCpu, "ran out of CPU time", "--cpu-time TIME", "cpu_ms"},
+    {Limit::kFile, "a file grew too large", "--file-size SIZE", "file_kb"},
+    {Limit::kTmp, "the private /tmp and home are full", "--tmp-size SIZE", "tmp_mb"},
 };
 
-std::string limit_sentence(std::optional<Limit> limit, const std::string& after) {
+// The advice, where no managed file has lowered the limit: a flag would be lowered as well.
+std::string unless_managed(const Outcome& outcome, std::string_view key, std::string advice) {
+  const std::string lowered = "limits." + std::string(key) + " lowered by ";
+  for (const std::string& warning : outcome.sandbox.warnings) {
+    if (warning.starts_with(lowered)) return warning.substr(lowered.size()) + " gives no more";
+  }
+  return advice;
+}
+
+std::string limit_sentence(const Outcome& outcome, const std::string& after) {
+  const std::optional<Limit> limit = outcome.limit;
   for (const LimitWords& row : kLimitWords) {
     if (row.limit == limit) {
-      return std::string(row.sentence) + after + "; " + std::string(row.flag) + " gives more";
+      return std::string(row.sentence) + after + "; " +
+             unless_managed(outcome, row.key, std::string(row.flag) + " gives more");
     }
   }
   if (limit != Limit::kLayer) return "reached a limit" + after;
@@ -210,9 +222,11 @@ std::string end_sentence(const Outcome& outcome) {
     case RunStatus::kSignaled:
       return "ended by " + std::string(signal_name(outcome.signal)) + after;
     case RunStatus::kTimedOut:
-      return "timed out" + after + "; --timeout TIME gives it more, --timeout none all it takes";
+      return "timed out" + after + "; " +
+             unless_managed(outcome, "timeout_ms",
+                            "--timeout TIME gives it more, --timeout none all it takes");
     case RunStatus::kLimit:
-      return limit_sentence(outcome.limit, after);
+      return limit_sentence(outcome, after);
     case RunStatus::kCancelled:
       return "interrupted" + after;
     case RunStatus::kKilled:
@@ -235,7 +249,7 @@ std::string account_text(const Outcome& outcome, bool colours) {
   const bool waits = outcome.status == RunStatus::kNeedsApproval;
   lines.add("sbx-run", is_well ? kGood : waits ? kNote : kBad, end_sentence(outcome));
   if (outcome.status == RunStatus::kExited && outcome.limit) {
-    lines.add("limit", kNote, limit_sentence(outcome.limit, ""));
+    lines.add("limit", kNote, limit_sentence(outcome, ""));
   }
   std::size_t shown = 0;
   for (const Denial* const denial : by_weight(outcome.denials)) {

@@ -48,6 +48,17 @@ Outcome waiting() {
 
 std::string line(const Outcome& outcome) { return account_text(outcome, false); }
 
+TEST(Account, AdvisesNothingThatAManagedFileHolds) {
+  Outcome late = ended(RunStatus::kTimedOut);
+  late.sandbox.warnings = {"limits.memory_mb lowered by /etc/m"};
+  EXPECT_NE(end_sentence(late).find("--timeout TIME"), std::string::npos);
+  late.sandbox.warnings.emplace_back("limits.timeout_ms lowered by /etc/t");
+  EXPECT_EQ(end_sentence(late), "timed out after 1.2 s; /etc/t gives no more");
+  Outcome full = over(Limit::kMemory);
+  full.sandbox.warnings = late.sandbox.warnings;
+  EXPECT_EQ(end_sentence(full), "ran out of memory after 1.2 s; /etc/m gives no more");
+}
+
 TEST(Account, SaysHowItEnded) {
   EXPECT_EQ(line(exited(0)), "¶ sbx-run: exited with 0 after 1.2 s\n");
   EXPECT_EQ(line(exited(3)), "¶ sbx-run: exited with 3 after 1.2 s\n");
