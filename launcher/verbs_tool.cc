@@ -87,10 +87,14 @@ Result<int> call_in_process(const RunOptions& options, const Invocation& invocat
   Service service(std::move(session));
   ToolRunner runner(
       service, [&](std::string_view) -> Result<SharedPolicy> { return service.options().policy; });
-  SBX_TRY(ToolCall call, runner.decode(options.name, params));
-  SBX_CHECK_OK(check_background(call));
+  Result<ToolCall> call = runner.decode(options.name, params);
+  if (!call.ok()) {
+    return print(printed(tool_refusal(options.name, call.error(), runner.refused_command())),
+                 signal_fd);
+  }
+  SBX_CHECK_OK(check_background(call.value()));
   int signal = 0;
-  const Printed answer = run_call(service, runner, std::move(call), signal_fd, signal);
+  const Printed answer = run_call(service, runner, std::move(call).value(), signal_fd, signal);
   const int status = print(answer, signal_fd);
   return signal == 0 ? status : 128 + signal;
 }

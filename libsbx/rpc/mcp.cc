@@ -283,7 +283,9 @@ class McpServer::Impl {
     Call& call = calls_.at(id);
     if (is_layer_tool(call.tool)) return run_layer(id);
     Result<ToolCall> decoded = runner_.decode(call.tool, call.arguments);
-    if (!decoded.ok()) return finish(id, tool_refusal(call.tool, decoded.error()));
+    if (!decoded.ok()) {
+      return finish(id, tool_refusal(call.tool, decoded.error(), runner_.refused_command()));
+    }
     if (!digest.empty()) decoded.value().request.approval = digest;
     if (call.tool == kShell) call.task_id = decoded.value().task_id;
     ToolRunner::Caller caller{client_, id, call.progress.is_wanted(), true};

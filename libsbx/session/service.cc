@@ -445,6 +445,23 @@ Error Service::redacted(Error error) const {
   return error;
 }
 
+void Service::record_refused(std::string& command, Error& error) {
+  error = redacted(std::move(error));
+  const Result<RedactionInput> redaction = redaction_input();
+  if (!redaction.ok()) return command.clear();
+  redact_texts(redaction.value(), {&command});
+  if (!audit_.ok()) return;
+  Outcome outcome;
+  outcome.status = RunStatus::kError;
+  outcome.command = command;
+  outcome.cwd = options().policy->sandbox.workspace;
+  outcome.sandbox.profile = options().policy->run.name;
+  outcome.sandbox.managed = options().policy->run.managed;
+  outcome.started_at_ms = unix_ms();
+  outcome.error = error;
+  audit_.value().record(outcome);
+}
+
 // What changes a layer, or the workspace from one, is in the audit log as commands are.
 void Service::record(const LayerCall& call, const std::string& name, std::int64_t began,
                      int status) {

@@ -164,6 +164,8 @@ class Service {
   Status act(const LayerCall& call, const LayerAct::Reply& reply);
   // Without what is secret in the session's commands.
   Error redacted(Error error) const;
+  // A call that is refused for its params is in the audit log; its texts lose their secrets.
+  void record_refused(std::string& command, Error& error);
   bool has_layer() const { return session_.layer() != nullptr; }
 
   void note_call() { session_.note_call(); }

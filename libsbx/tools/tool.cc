@@ -165,9 +165,10 @@ ToolAnswer tool_answer(ToolCall call, ToolResult result) {
   return answer;
 }
 
-ToolAnswer tool_refusal(std::string_view tool, const Error& error) {
+ToolAnswer tool_refusal(std::string_view tool, const Error& error, std::string command) {
   ToolCall call;
   call.tool = tool;
+  call.request.command = std::move(command);
   ToolResult result;
   result.error = error;
   return tool_answer(std::move(call), std::move(result));

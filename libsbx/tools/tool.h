@@ -108,7 +108,7 @@ struct ToolAnswer {
 ToolAnswer tool_answer(ToolCall call, ToolResult result);
 
 // The answer to a call that could not be decoded.
-ToolAnswer tool_refusal(std::string_view tool, const Error& error);
+ToolAnswer tool_refusal(std::string_view tool, const Error& error, std::string command = {});
 
 enum class ToolFormat : std::uint8_t { kAnthropic, kOpenai, kMcp };
 

@@ -7,8 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "json/reader.h"
+
 namespace sbx {
 namespace {
+
+using nlohmann::json;
 
 // Of a task, `output` holds what there is from `since` on.
 ToolResult result_of(const ToolCall& call, const TaskPointer& task, std::uint64_t since) {
@@ -40,19 +44,27 @@ Result<const ToolRunner::Kept*> ToolRunner::policy_of(std::string_view tool) {
 
 Result<ToolCall> ToolRunner::decode(std::string_view tool, std::string_view params) {
   if (tool_profile(tool).empty()) return decode_tool_call(tool, params, {});  // there is none
-  SBX_TRY(const Kept* kept, policy_of(tool));
-  return without_secrets(decode_tool_call(tool, params, kept->settings));
+  Result<json> document = read_json_strict(params.empty() ? "{}" : params);
+  if (!document.ok()) return refused({}, std::move(document.error()));
+  return decode_params(tool, std::move(document).value());
 }
 
-Result<ToolCall> ToolRunner::decode_params(std::string_view tool, nlohmann::json params) {
+Result<ToolCall> ToolRunner::decode_params(std::string_view tool, json params) {
   if (tool_profile(tool).empty()) return decode_tool_params(tool, std::move(params), {});
   SBX_TRY(const Kept* kept, policy_of(tool));
-  return without_secrets(decode_tool_params(tool, std::move(params), kept->settings));
+  std::string command;
+  if (params.is_object() && params.contains("command") && params["command"].is_string()) {
+    command = params["command"].get<std::string>();
+  }
+  Result<ToolCall> call = decode_tool_params(tool, std::move(params), kept->settings);
+  if (!call.ok()) return refused(std::move(command), std::move(call.error()));
+  return call;
 }
 
-Result<ToolCall> ToolRunner::without_secrets(Result<ToolCall> call) const {
-  if (!call.ok()) call.error() = service_.redacted(std::move(call.error()));
-  return call;
+Error ToolRunner::refused(std::string command, Error error) {
+  refused_command_ = std::move(command);
+  service_.record_refused(refused_command_, error);
+  return error;
 }
 
 // The answer is the call's, unless another call is to follow.

@@ -39,6 +39,8 @@ class ToolRunner {
   // Errors: those of decode_tool_call(), and of finding the tool's policy.
   Result<ToolCall> decode(std::string_view tool, std::string_view params);
   Result<ToolCall> decode_params(std::string_view tool, nlohmann::json params);
+  // Of the last call that could not be decoded; empty where it has none.
+  const std::string& refused_command() const { return refused_command_; }
 
   // `done` is called once, possibly before this returns, unless the client is removed.
   void run(Caller caller, ToolCall call, Done done);
@@ -60,7 +62,7 @@ class ToolRunner {
   };
 
   Result<const Kept*> policy_of(std::string_view tool);
-  Result<ToolCall> without_secrets(Result<ToolCall> call) const;
+  Error refused(std::string command, Error error);
   std::uint64_t cursor(const std::string& task_id) const;
   void move_cursor(const std::string& task_id, std::uint64_t next);
   Ask ask(const std::shared_ptr<Running>& running, std::function<void()> next = {});
@@ -70,6 +72,7 @@ class ToolRunner {
   Service& service_;
   FindPolicy find_policy_;
   int ended_by_ = 0;
+  std::string refused_command_;
   std::map<std::string, Kept, std::less<>> policies_;
   std::map<std::string, std::uint64_t> cursors_;  // by task: where the next poll begins
 };

@@ -110,6 +110,19 @@ class Audit(harness.Case):
         for record in self.records():
             self.assertGreater(record["time"], "2020")
 
+    def test_a_call_that_is_refused_for_its_params_is_recorded(self):  # B2 B14
+        log = os.path.join(self.base, "refused.jsonl")
+        for tool, params, command, where in (("bash", {"command": 7}, "", "/command"),
+                                             ("shell", {"command": "ls", "timeout": 0}, "ls", "/timeout")):
+            done = self.raw("tool", tool, "--audit", log, input=json.dumps(params).encode(), stdin=None)
+            self.assertEqual(done.returncode, 125)
+            with open(log) as file:
+                record = json.loads(file.readlines()[-1])
+            self.assertEqual((record["command"], record["status"], record["exit_code"], record["error"]["where"]),
+                             (command, "error", None, where))
+            self.assertEqual(record["cwd"], os.path.realpath(self.work))
+        self.assertEqual(json.loads(done.stdout)["command"], "ls")
+
     def test_a_record_stands_on_a_line_of_its_own(self):
         torn = '{"status":"ex'
         with open(self.log, "w") as file:
