@@ -509,8 +509,8 @@ std::optional<NamedValue> read_assignment(std::string_view line, std::size_t at,
   const std::size_t first = at - std::min(at, reach);
   line = line.substr(0, at + std::min(reach, line.size() - at));
   // A NUL byte ends an assignment as a newline does: `env -0`, /proc/PID/environ.
-  const std::size_t nul = line.rfind('\0', at);
-  const std::size_t begin = nul == std::string_view::npos ? first : std::max(nul + 1, first);
+  // Looked for no further back than that: a line may be one of names.
+  const std::size_t begin = first + line.substr(first, at + 1 - first).rfind('\0') + 1;  // npos: 0
   if (begin > at) return std::nullopt;
   std::optional<NamedValue> found =
       read_in_line(line.substr(begin, line.find('\0', at) - begin), at - begin, is_shell);
