@@ -99,6 +99,7 @@ NamedFile opened(int dirfd, std::uint64_t address, std::uint64_t flags) {
     if ((flags & O_TRUNC) != 0) file.landlock_rights |= sys::kLandlockFsTruncate;
     if (access != O_RDONLY || (flags & O_TRUNC) != 0) file.need = Need::kWrite;
     file.creates = (flags & O_CREAT) != 0;
+    file.is_exclusive = file.creates && (flags & O_EXCL) != 0;
   }
   return file;
 }

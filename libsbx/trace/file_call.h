@@ -28,6 +28,7 @@ struct NamedFile {
   std::uint64_t address = 0;
   bool follows = true;                // a symlink at the end
   bool creates = false;               // where nothing is yet
+  bool is_exclusive = false;          // and there alone
   bool may_be_empty = false;          // an empty path means `dirfd` itself
   bool is_held = false;               // no path: what the descriptor `dirfd` holds
   bool must_be_new = false;           // RENAME_NOREPLACE: EEXIST where something is

@@ -143,6 +143,16 @@ std::optional<Denial> FileLook::link_denial(const char* operation, const std::st
   return Denial{refusal->layer, operation, refusal->target, 1, "", refusal->grant};
 }
 
+namespace {
+
+// "hosts.tmp" and ".hosts.swp" for "hosts".
+bool names_after(std::string_view path, std::string_view named) {
+  const std::string_view name = named.substr(named.rfind('/') + 1);
+  return !name.empty() && path.substr(path.rfind('/') + 1).find(name) != std::string_view::npos;
+}
+
+}  // namespace
+
 // What a call is told by that is about a path in the command's text: that very one, the one that a
 // new file beside it is to take the place of, or a directory that is changed, as by `rm -r` and
 // `cp`; one that is looked for by a directory above it. Of a directory that is made on the way to
@@ -162,7 +172,9 @@ std::string FileLook::named_by(const NamedFile& file, const std::string& path) c
       return is_apart ? real : named;
     }
     if (file.need == FileNeed::kCreate && is_below(named, real)) return real;
-    if (file.creates && parent_of(named) == parent_of(real)) return named;
+    // `sed -i`, or an editor's: of another program beside it, a name of its own.
+    const bool is_successor = file.is_exclusive || names_after(real, named);
+    if (file.creates && is_successor && parent_of(named) == parent_of(real)) return named;
     if (file.need == FileNeed::kLook && is_below(named, real)) return named;
   }
   return "";

@@ -71,6 +71,13 @@ class Beside(harness.Case):
         answer = self.sh("cat sub/.env; grep -r KEY .", "--hide", "sub/.env")
         self.assertEqual({(d["target"], d["program"]) for d in answer["denials"]}, {(hidden, "cat"), (hidden, "grep")}, answer)
 
+    def test_another_name_in_the_directory_of_a_named_one_is_not_it(self):
+        command = "python3 -c \"open('/etc/b'+'b', 'w')\"; cat /etc/fstab"
+        told = {(d["program"], d["target"]) for d in self.sh(command)["denials"]}
+        self.assertEqual({target for program, target in told if program.startswith("python")}, set())
+        (entry,) = [d for d in self.sh("sed -i s/a/b/ /etc/hosts")["denials"] if d["program"] == "sed"]
+        self.assertEqual((entry["target"], entry["operation"]), ("/etc/hosts", "open"))
+
     def test_of_what_the_host_has_that_alone_is_granted(self):
         self.write("outside/secret", "s")
         self.write("work/own", "o")

@@ -36,6 +36,8 @@ TEST(FileCall, OpeningForReadingIsNotOpeningForWriting) {
   EXPECT_EQ(made[0].need, FileNeed::kWrite);
   EXPECT_EQ(made[0].dirfd, 7);
   EXPECT_TRUE(made[0].creates);
+  EXPECT_FALSE(made[0].is_exclusive);
+  EXPECT_TRUE(files_of(call(SYS_openat, {7, 100, O_RDWR | O_CREAT | O_EXCL}))[0].is_exclusive);
   EXPECT_FALSE(made[0].follows);
   EXPECT_EQ(files_of(call(SYS_openat, {kHere, 100, O_RDONLY | O_TRUNC}))[0].need, FileNeed::kWrite);
   EXPECT_EQ(files_of(call(SYS_openat, {kHere, 100, O_PATH}))[0].need, FileNeed::kLook);
