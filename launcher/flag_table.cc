@@ -41,7 +41,8 @@ constexpr FlagRow kFlags[] = {
      "sbx-run profile list says what each preset opens. A preset only adds; a file, or a profile's "
      "name, is laid over as a parent is."},
     {"--workspace", &Run::workspace, kAll | kLayer | kTrust | kLearn, kServers, "DIR",
-     "writable (default: the current directory; of serve, call and tool: own, one of its own)",
+     "writable (default: the current directory; of serve, and of call and tool with --session: "
+     "own, one of its own)",
      kWorkspace,
      "The writable root of most profiles; a session that start starts works in the current "
      "directory too. / and what lies below /usr, /bin, /sbin, /lib*, /etc, /var (but /var/tmp), "
@@ -93,7 +94,9 @@ constexpr FlagRow kFlags[] = {
     {"--scrub", &Run::scrub, kAll, kServers, "MODE", "of the environment", kScrub,
      "What is removed: nothing, credentials and names known as sensitive, or all but safe names."},
     {"--stdin", &Run::stdin_source, verb_bits("run start"), 0, "FILE",
-     "standard input; - is sbx-run's own, none is none (default: none)", kFile,
+     "standard input; - is sbx-run's own, none is none (default: none; of start, what stdin "
+     "writes)",
+     kFile,
      "A regular file, a character device or a FIFO, whose writer is waited for as long as the time "
      "limit of the run; /dev/stdin and /dev/fd/N are the caller's descriptors."},
     {"--require", &Run::require, kAll, kServers, "LAYER[,LAYER]", "that must be in force", kLayers,

@@ -117,7 +117,9 @@ Result<json> start_params(const RunOptions& options) {
   if (!options.timeout.empty() && options.timeout != kNoTimeout) {
     SBX_TRY(params["timeout_ms"], duration(options.timeout, "--timeout"));
   }
-  if (!options.stdin_source.empty() && options.stdin_source != "none") {
+  if (options.stdin_source == "none" && !options.pty) {
+    params["stdin"] = "";
+  } else if (!options.stdin_source.empty() && options.stdin_source != "none") {
     SBX_TRY(params["stdin"], read_source(options.stdin_source, "--stdin"));
   }
   return params;

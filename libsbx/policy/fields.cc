@@ -46,13 +46,9 @@ constexpr ValueSpec or_null(ValueSpec spec) {
 constexpr ValueSpec optional_text(const TextForm* form) {
   return or_null({.kind = Kind::kText, .form = form});
 }
-constexpr ValueSpec optional_count(std::int64_t max) {
-  return or_null({.kind = Kind::kCount, .min = 1, .max = max});
-}
+// What is too much is the policy's to say, which names its ceiling.
+constexpr ValueSpec kOptionalCount = or_null({.kind = Kind::kCount, .min = 1, .max = kUnbounded});
 constexpr ValueSpec kOptionalFlag = or_null({.kind = Kind::kBool});
-
-constexpr std::int64_t kMostOutputKb = 1'048'576;
-constexpr std::int64_t kMostFileKb = std::int64_t{1} << 30;
 
 constexpr ValueSpec kArgumentSpec = {.kind = Kind::kText, .form = &forms::kNoNul};
 constexpr ValueSpec kValueSpec = {.kind = Kind::kText, .form = &forms::kNoNul};
@@ -115,9 +111,8 @@ constexpr auto kRequestFields = std::to_array<FieldSpec>({
         or_null({.kind = Kind::kMap, .form = &forms::kEnvName, .item = &kValueSpec})),
     field<&Request::stdin_text>("stdin", "What the command reads. Absent: nothing.",
                                 optional_text(nullptr)),
-    field<&Request::timeout_ms>("timeout_ms",
-                                "Wall-clock time, in milliseconds, at most the ceiling.",
-                                optional_count(kWeekMs)),
+    field<&Request::timeout_ms>(
+        "timeout_ms", "Wall-clock time, in milliseconds, at most the ceiling.", kOptionalCount),
     field<&Request::files>(
         "files", "Files to write into the workspace before the start: all of them, or none.",
         or_null({.kind = Kind::kList, .item = &kFileSpec})),
@@ -125,9 +120,9 @@ constexpr auto kRequestFields = std::to_array<FieldSpec>({
                              "true: the command needs the profile's network; false: it gets none.",
                              kOptionalFlag),
     field<&Request::output_kb>("output_kb", "Output that is kept, in KiB, at most the ceiling.",
-                               optional_count(kMostOutputKb)),
+                               kOptionalCount),
     field<&Request::file_kb>("file_kb", "Size of one written file, in KiB, at most the ceiling.",
-                             optional_count(kMostFileKb)),
+                             kOptionalCount),
     field<&Request::merge>("merge", "true: stdout and stderr as one, in the order written.",
                            kOptionalFlag),
     not_in_digest(field<&Request::approval>(

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "json/field.h"
 #include "policy/environment.h"
 
 namespace sbx {
@@ -31,14 +32,16 @@ class OwnPolicy {
   std::shared_ptr<Policy> own_;
 };
 
+// In the request's units: what no clock and no counter overflows with.
+constexpr std::int64_t kMost = kUnbounded >> 12;
+
 // `limit` and `ceiling` in `unit`s of the request's value. No limit: any value lowers it. No
 // ceiling: the limit itself is the ceiling. A ceiling below the limit takes nothing away.
 Status lower_or_raise(Limit& limit, const Limit& ceiling, std::int64_t wanted, std::int64_t unit,
                       const std::string& name, const RunPolicy& run) {
-  const std::int64_t value = wanted * unit;
   if (limit) {
     const std::int64_t highest = std::max(*limit, ceiling ? *ceiling * unit : 0);
-    if (value > highest) {
+    if (wanted > highest / unit) {
       // A limit that a flag set in bytes may lie between two values of the request's.
       const auto managed = run.managed_limits.find(name);
       const bool is_managed =
@@ -52,7 +55,7 @@ Status lower_or_raise(Limit& limit, const Limit& ceiling, std::int64_t wanted, s
                               : "ask for less, or have the operator raise ceilings." + name};
     }
   }
-  limit = value;
+  limit = std::min(wanted, kMost) * unit;
   return {};
 }
 

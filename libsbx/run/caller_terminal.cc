@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,8 +18,11 @@ namespace {
 constexpr std::size_t kChunk = 4096;
 
 // A description of our own, that does not block: the caller's is shared with others. Where it
-// cannot be opened again (a terminal of another mount namespace) the caller's must do.
+// cannot be opened again (a terminal of another mount namespace) the caller's must do, and of a
+// file, where each description has a place of its own.
 OwnedFd reopen_terminal() {
+  struct stat info {};
+  if (fstat(STDOUT_FILENO, &info) == 0 && S_ISREG(info.st_mode)) return {};
   return OwnedFd(open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 

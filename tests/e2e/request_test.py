@@ -92,6 +92,14 @@ class Request(harness.Case):
                          ("above_ceiling", "/timeout_ms", 125))
         self.assertIn("5001", answer["error"]["message"])
         self.assertIn("5000", answer["error"]["message"])
+        for key, highest in (("timeout_ms", 5000), ("output_kb", 1024), ("file_kb", 16)):
+            most = self.with_profile(limits={"timeout_ms": 1000, "file_kb": 16}, ceilings={"timeout_ms": 5000})
+            for wanted in (highest + 1, 999999999, 2**53 - 1):
+                error = self.ask(*most, command="true", **{key: wanted})[0]["error"]
+                self.assertEqual((error["code"], error["where"]), ("above_ceiling", "/" + key))
+                self.assertIn(f"{key} {wanted} is above the ceiling of {highest}", error["message"])
+        free = self.with_profile(limits={"timeout_ms": None, "output_kb": None, "file_kb": None})
+        self.assertEqual(self.ask(*free, command="true", timeout_ms=2**53 - 1, file_kb=2**53 - 1)[1], 0)
 
     def test_bad_params_are_named_with_their_place(self):
         for request, where in (({"command": "true", "argv": ["true"]}, "/argv"),

@@ -377,6 +377,10 @@ class Tasks(session_harness.Case):
             self.verb("call", "shutdown", *S)
             self.assert_nothing_left()
 
+    def test_a_task_started_without_input_reads_end_of_file(self):
+        task = self.start("cat; echo end", "--stdin", "none")
+        self.assertEqual(self.verb("wait", *S, "--timeout", "20s", task)["stdout"], "end\n")
+
     def test_owner_pid_ties_the_session_to_a_process(self):
         owner = subprocess.Popen(["/usr/bin/sleep", "1000"])
         self.addCleanup(self.end, owner)

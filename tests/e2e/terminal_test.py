@@ -300,6 +300,21 @@ class Attached(session_harness.Case):
         screen.expect(rb"hello bob")
         self.assertEqual(screen.wait(), 5)
 
+    def test_a_file_keeps_what_it_had(self):
+        task = self.start("echo hello; sleep 0.3")
+        for flags, kept in ((os.O_APPEND, 2), (0, 1)):
+            path = self.write("out", "before\n" if kept == 2 else "")
+            with os.fdopen(os.open(path, os.O_WRONLY | flags), "wb", buffering=0) as out:
+                out.write(b"first\n")
+                subprocess.run([harness.SBX_RUN, "attach", "--session", "a", task], check=False, stdout=out,
+                               stdin=subprocess.DEVNULL, timeout=harness.BOUND, env={**os.environ, **self.env})
+                out.write(b"last\n")
+            with open(path, "rb") as file:
+                text = file.read()
+            self.assertTrue(text.startswith(b"before\nfirst\n" if kept == 2 else b"first\n"), text)
+            self.assertTrue(text.endswith(b"last\n"), text)
+            self.assertIn(b"hello", text)
+
     def test_the_detach_key_leaves_the_task_and_the_terminal_as_they_were(self):
         task = self.start("printf '\\033[?1049h\\033[?25l\\033[?1000hinside'; cat")
         screen = self.attach(task)
