@@ -33,8 +33,10 @@ constexpr const char* kTraps = R"(\builtin eval "${__sbx_traps-}")";
 // what was so since is put away, and so are functions of two names that stand without
 // `builtin`, which would open nothing, and hide variables of one command. Their texts are read
 // again as they were read first: what has become an alias since is none there. A ^C may come
-// between any two words, and a read that TMOUT ends is begun again. What is said begins with a NUL,
-// as others may have said something before. A shell that has lost what these words need ends.
+// between any two words, and goes on at PROMPT_COMMAND: one that a command has set is set anew, by
+// what ends nothing where it is readonly. A read that TMOUT ends is begun again. What is said
+// begins with a NUL, as others may have said something before. A shell that has lost what these
+// words need ends.
 std::string driver() {
   return "while { __sbx_flags=$-; " + std::string(kFreeBuiltin) + R"(\builtin set +xvTa
 [[ $__sbx_flags != *a* ]] || \builtin export -n "${!__sbx_@}"
@@ -46,6 +48,7 @@ then __sbx_functions='\builtin shopt -u expand_aliases
 '$(\builtin declare -pf command exec
 [[ $BASHOPTS != *expand_aliases* ]] || \builtin printf '\n\\builtin shopt -s expand_aliases')
 \builtin unset -f command exec; fi
+\builtin printf -v PROMPT_COMMAND %s "$__sbx_prompt"
 } >/dev/null 2>&1
 [[ $__sbx_ok ]]
 do [[ ${__sbx_twice-} ]] || \builtin printf '\0ready %s %s %s\0' "$__sbx_status" \
@@ -68,7 +71,7 @@ else \builtin eval "$__sbx_drive"; fi)";
 std::string begin() {
   const std::string free =
       "{ __sbx_status=$?; " + std::string(kFreeBuiltin) + "} >/dev/null 2>&1; ";
-  return "PROMPT_COMMAND=" + quote_for_shell(free + R"(\builtin eval "$__sbx_drive")") +
+  return "__sbx_prompt=" + quote_for_shell(free + R"(\builtin eval "$__sbx_drive")") +
          "\n\\builtin bind -x " +
          quote_for_shell(R"("\e[9901~": )" + free +
                          R"(\builtin . /proc/self/fd/52 52<<<"$__sbx_drive")") +

@@ -371,6 +371,20 @@ class Ends(Case):
         self.assertEqual((result["status"], result["shell"]["restarted"]), ("timed_out", True))
         self.says("echo -$x", "-\n")
 
+    def test_a_prompt_command_that_a_call_sets_lasts_for_that_call(self):
+        self.says("x=5")
+        for game in ("PROMPT_COMMAND=true", "unset PROMPT_COMMAND", 'PROMPT_COMMAND="true; $PROMPT_COMMAND"',
+                     "PROMPT_COMMAND=(true 'history -a')", "PROMPT_COMMAND+=(true)", "set -a; PROMPT_COMMAND=; set +a"):
+            for command in ("kill -INT $$", "sh -c 'kill -INT $$'"):
+                self.says(game)
+                self.says(command, code=130, timeout_ms=5000)
+            self.says(game)
+            result = self.run_kept("sleep 1000", timeout_ms=300)
+            self.assertEqual((result["status"], result["shell"]), ("timed_out", KEPT), (game, result))
+            self.says("echo $x", "5\n")
+        self.says("unset PROMPT_COMMAND; readonly PROMPT_COMMAND=true")
+        self.says("echo $x; (exit 3)", "5\n", code=3)
+
     def test_background_output_is_the_shells(self):
         self.says("(sleep 0.3; echo late; echo err >&2) & echo now", "now\n")
         for _ in range(5):
