@@ -201,9 +201,13 @@ class Search {
         std::string held = part_in_module(top, protect.path, path);
         if (held.empty()) held = forms::is_glob(whole) ? matching_part(whole, path) : whole;
         if (held.empty()) continue;
-        if (!is_below(path, held) && ((!moves_ && c_.program != "mv") || !is_below(held, path)))
-          continue;
         const bool is_always = protect.missing == Missing::kRefuse;
+        // Of what is missing the first part is closed, with all in it: which, the plan knows.
+        const bool may_be_closed = is_always && !forms::is_glob(whole) &&
+                                   is_below(path, whole.substr(0, whole.find('/', top.size() + 1)));
+        if (!may_be_closed && !is_below(path, held) &&
+            ((!moves_ && c_.program != "mv") || !is_below(held, path)))
+          continue;
         return add(is_always ? RefusedPath{path, ""} : RefusedPath{path, root.path, held});
       }
     }

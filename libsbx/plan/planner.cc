@@ -329,6 +329,17 @@ class Planner {
                         [](const ViewRoot& root) { return root.access == Access::kReadWrite; });
   }
 
+  // Nothing in a root that can be written is shown otherwise, there or below: what the guard took
+  // for refused in case that a protected path is missing is not, and no call need wait for it.
+  bool is_all_writable(const std::string& path) {
+    const auto& shown = builder_.plan().shown;
+    const auto* const place =
+        deepest_at(shown, path, [](const auto& one) -> std::string_view { return one.first; });
+    return place != nullptr && place->first != "/" && place->second == "rw" &&
+           std::none_of(shown.begin(), shown.end(),
+                        [&](const auto& one) { return is_below(one.first, path); });
+  }
+
   bool is_denied(const char* call) const {
     const std::vector<std::string>& calls = sandbox_.seccomp.deny;
     return std::find(calls.begin(), calls.end(), call) != calls.end();
@@ -366,7 +377,9 @@ class Planner {
     // A fault that is handled inside would hold whoever reads the path.
     const bool may_read =
         std::find(spec.allow.begin(), spec.allow.end(), "userfaultfd") == spec.allow.end();
-    spec.report_paths = (sandbox_.trace_denials || !input_.named.empty()) && may_read;
+    plan.named = input_.named;
+    std::erase_if(plan.named, [&](const std::string& path) { return is_all_writable(path); });
+    spec.report_paths = (sandbox_.trace_denials || !plan.named.empty()) && may_read;
     spec.report_changes = input_.report_writes && may_read;
     spec.report_renames = sandbox_.filesystem.overlay && may_read;
     spec.report_execs = input_.report_execs && may_read && !plan.denied_programs.empty();
@@ -374,7 +387,6 @@ class Planner {
     plan.filter = std::move(filter.program);
     plan.filter_notifies = spec.notify_refused;
     plan.reports_writes = input_.report_writes;
-    plan.named = input_.named;
     plan.own_ids = spec.own_ids;
     plan.reported_calls = std::move(filter.reported_calls);
     plan.mediates_connect = spec.mediate_connect;

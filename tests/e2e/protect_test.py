@@ -351,6 +351,20 @@ class Missing(protect_harness.Case):
         grants = {(d["target"], d["grant"]) for d in answer["denials"]}
         self.assertIn((self.work + "/.envrc", "remove it from filesystem.protect"), grants)
 
+    def test_what_the_text_names_in_its_place_is_told_of_without_tracing(self):
+        profile = self.held(["far/deep/x"])
+        for command, operation, target in (
+                ("mkdir far", "mkdir", "far"), ("mkdir -p far/deep", "mkdir", "far/deep"),
+                ("echo x > far/other", "open", "far/other"), ("mkdir far/other", "mkdir", "far/other"),
+                ("cp /etc/hostname far/deep", "open", "far/deep"), ("ln -s /tmp far/y", "symlink", "far/y")):
+            answer = self.sh(command, "--profile", profile)
+            told = [(d["operation"], d["target"], d["grant"]) for d in answer["denials"]]
+            self.assertIn((operation, f"{self.work}/{target}", "remove it from filesystem.protect"), told, command)
+        # Beside what is there nothing is refused.
+        self.write("work/far/deep/file", "a")
+        answer = self.sh("sed -i s/a/b/ far/deep/file; mkdir far/other; echo x > far/deep/y", "--profile", profile)
+        self.assertEqual((answer["stderr"], answer["denials"]), ("", []), answer)
+
     def test_nothing_is_left_after_a_kill(self):
         profile = self.held([".git/hooks"])
         process = subprocess.Popen([harness.SBX_RUN, "--profile", profile, "-c",

@@ -107,14 +107,19 @@ TEST(Judge, TellsWhatIsProtectedOrHiddenInWhatMayBeWritten) {
   EXPECT_EQ(named("rm a/b/kept/x"), held("a/b/kept/x", "a/b/kept"));
   EXPECT_EQ(named("rm kept"), held("kept", "kept"));
   EXPECT_EQ(named("touch .must"), (std::vector<RefusedPath>{{work + "/.must", ""}}));
+  // What is missing of it is closed from its first part on.
+  filesystem.protect.push_back({"far/deep/x", Missing::kRefuse, ""});
+  for (const char* near : {"far", "far/deep", "far/other", "far/deep/y", "far/deep/x"})
+    EXPECT_EQ(named((std::string("mkdir ") + near).c_str()),
+              (std::vector<RefusedPath>{{work + "/" + near, ""}}));
   EXPECT_EQ(named("echo x > /data/.envrc"),
             (std::vector<RefusedPath>{{"/data/.envrc", "/data", "/data/.envrc"}}));
   EXPECT_EQ(named("cat secret"), (std::vector<RefusedPath>{{work + "/secret", work}}));
   const std::vector<RefusedPath> none;
-  EXPECT_EQ(
-      named("cat .envrc .git/hooks/x; sed -n 1p .envrc; cp .envrc y; touch .git/x .envrc2; mv "
-            "a b; git add .envrc"),
-      none);
+  EXPECT_EQ(named("cat .envrc .git/hooks/x; sed -n 1p .envrc; cp .envrc y; touch .git/x .envrc2 "
+                  "farther; mv "
+                  "a b; git add .envrc; cat far/x"),
+            none);
 }
 
 TEST(Judge, NamesTheRootToAdd) {

@@ -168,6 +168,16 @@ TEST(Planner, HoldsThePlaceOfAMissingProtectedPathByAStub) {
   EXPECT_TRUE(is_read_only(step_at(plan, "home/user/work/.bashrc")));
 }
 
+TEST(Planner, NamesNothingOfWhatCanAllBeWritten) {
+  const Sample sample = written_sample(R"("filesystem": {"protect": ["must"]})");
+  PlanInput input{sample.policy, sample.request, sample.facts, sample.view, sample.environment};
+  const std::string work = kWorkspace;
+  input.named = {work + "/src/x", work + "/must/other", work, "/srv/x"};
+  const Result<LaunchPlan> plan = make_plan(input);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan.value().named, (std::vector<std::string>{work + "/must/other", work, "/srv/x"}));
+}
+
 TEST(Planner, HoldsTheParentsOfANarrowerRootBelowAWritableHost) {
   const LaunchPlan plan = must_plan(with_roots(
       R"({"path": "/", "access": "rw"}, {"path": "${workspace}", "access": "rw"},
