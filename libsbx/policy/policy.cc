@@ -267,6 +267,10 @@ Result<std::string> normal_path(std::string_view path, std::string_view base,
   if (path.empty() || path.find('\0') != std::string_view::npos) {
     return refused("a path must not be empty or hold a NUL byte", where, "");
   }
+  const auto too_long = [&] {
+    return refused("a path must be shorter than 4096 bytes", where, "");
+  };
+  if (path.size() >= 4096) return too_long();  // before megabytes are looked at
   std::string out;
   if (!path.starts_with('/') && base != "/") out = base;
   for (const std::string_view part : split(path, '/')) {
@@ -279,7 +283,7 @@ Result<std::string> normal_path(std::string_view path, std::string_view base,
     out += part;
   }
   if (out.empty()) out = "/";
-  if (out.size() >= 4096) return refused("a path must be shorter than 4096 bytes", where, "");
+  if (out.size() >= 4096) return too_long();
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -52,12 +53,23 @@ void write_end(JsonWriter& json, const Task& task) {
   write_flag(json, "timed_out", outcome != nullptr && outcome->status == RunStatus::kTimedOut);
 }
 
-void write_command(JsonWriter& json, const Task& task, const Outcome& shown) {
-  write_member(json, "command", shown.command);
-  write_member(json, "cwd", shown.cwd);
+constexpr std::size_t kLongestListed = 1024;  // thousands of tasks, at six bytes for one byte
+
+// Of a longer text, its beginning and how much is missing.
+std::string cut_short(std::string_view text, std::size_t longest) {
+  if (text.size() <= longest) return std::string(text);
+  const std::size_t size = longest - cut_character_suffix(text.substr(0, longest));
+  return std::string(text.substr(0, size)) + " [... " + std::to_string(text.size() - size) +
+         " bytes left out ...]";
+}
+
+void write_command(JsonWriter& json, const Task& task, const Outcome& words,
+                   std::size_t longest = std::string_view::npos) {
+  write_member(json, "command", cut_short(words.command, longest));
+  write_member(json, "cwd", cut_short(words.cwd, longest));
   json.key("description");
-  if (shown.description) {
-    json.string(*shown.description);
+  if (words.description) {
+    json.string(cut_short(*words.description, longest));
   } else {
     json.null();
   }
@@ -183,8 +195,11 @@ void write_list(JsonWriter& json, const std::vector<TaskPointer>& tasks) {
     json.begin_object();
     write_task(json, *task);
     write_end(json, *task);
-    const Outcome so_far = task->shown_progress();
-    write_command(json, *task, so_far);
+    const Outcome& words = task->shown_words();
+    write_command(json, *task, words, kLongestListed);
+    const std::optional<Outcome> progress =
+        task->is_running() ? std::optional(task->progress()) : std::nullopt;
+    const Outcome& so_far = progress ? *progress : words;
     write_flag(json, "has_terminal", task->terminal() != nullptr);
     write_count(json, "denials", so_far.denials.size());
     write_count(json, "connections", so_far.connections.size() + so_far.unlisted_connections);

@@ -10,6 +10,9 @@ namespace sbx {
 namespace {
 
 constexpr std::size_t kLongestPattern = 4096;
+// RE2's own count. A line can take so many steps for each of its bytes, all of it at a time in
+// which nobody else is answered. `\pL` alone has 1197.
+constexpr int kLargestProgram = 1500;
 
 }  // namespace
 
@@ -36,6 +39,10 @@ Result<Follower> Follower::make(std::string_view pattern, std::uint64_t since,
   if (!follower.pattern_->ok()) {
     return Error{ErrorCode::kBadValue, "not an RE2 expression: " + follower.pattern_->error(),
                  "/match", "RE2 has no lookaround and no backreferences"};
+  }
+  if (follower.pattern_->ProgramSize() > kLargestProgram) {
+    return Error{ErrorCode::kBadValue, "an expression that takes too long to match", "/match",
+                 "repeat less: {1,30} is as large as what it repeats, thirty times"};
   }
   return follower;
 }

@@ -55,7 +55,7 @@ class Follower {
     bool is_torn = false;  // its beginning is lost
   };
   // Of a longer line only so much is looked at.
-  static constexpr std::size_t kLongestLine = std::size_t{64} << 10;
+  static constexpr std::size_t kLongestLine = std::size_t{16} << 10;
 
   Follower();
   void take_lines(const Task& task, const TaskOutput::Piece& piece, const Notify& notify);

@@ -104,11 +104,18 @@ std::vector<Denial> Task::refusals(const Task& call, const Outcome& outcome) con
 Outcome Task::shown_progress() const {
   if (!is_running()) return outcome_;
   Outcome outcome = progress();
-  outcome.command = request_.command;
-  outcome.description = request_.description;
-  outcome.cwd = cwd();
   redact_outcome(run_ ? run_->redaction() : redaction_, outcome);
+  outcome.command = words_.command;
+  outcome.description = words_.description;
+  outcome.cwd = words_.cwd;
   return outcome;
+}
+
+void Task::take_words() {
+  words_.command = request_.command;
+  words_.description = request_.description;
+  words_.cwd = cwd();
+  redact_outcome(run_->redaction(), words_);
 }
 
 void Task::start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
@@ -135,7 +142,8 @@ void Task::start(const HostFacts& facts, const Environment& inherited, ReadySand
   run_ = std::make_unique<CommandRun>(std::move(input));
   run_->start();
   pid_ = run_->pid();
-  if (run_->is_done()) take_outcome();
+  if (run_->is_done()) return take_outcome();
+  if (has_id(kind_)) take_words();
 }
 
 void Task::prepare_terminal(RunInput& input) {
@@ -219,6 +227,7 @@ std::size_t Task::kept_bytes() const {
 
 void Task::take_outcome() {
   outcome_ = run_->outcome();
+  words_ = {};
   if (outcome_.error && request_.cwd) outcome_.error = named_by_request(*outcome_.error);
   if (!cancel_reason_.empty() && outcome_.status == RunStatus::kKilled) {
     outcome_.status = RunStatus::kCancelled;

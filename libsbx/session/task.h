@@ -91,8 +91,11 @@ class Task {
   void mark_for_shell() { shell_.emplace(); }                     // refused or not
   const RedactionInput& redaction() const { return redaction_; }  // of such a call
   Outcome progress() const;  // while it runs: the sandbox, and what was refused so far
-  Outcome shown_progress()
-      const;  // the same and what it is, redacted; its outcome once it has ended
+  // The same and what it is, redacted; its outcome once it has ended.
+  Outcome shown_progress() const;
+  // Of it count command, cwd and description, as shown_progress() has them: made once, since they
+  // are asked for again and again.
+  const Outcome& shown_words() const { return is_running() ? words_ : outcome_; }
   // Of a call of the shell that this is: what its text and its output tell of.
   std::vector<Denial> refusals(const Task& call, const Outcome& outcome) const;
   void step();  // never blocks
@@ -114,6 +117,7 @@ class Task {
  private:
   RunInput run_input(const Request& request, const HostFacts& facts, const Environment& inherited,
                      Approvals& approvals);
+  void take_words();
   void take_outcome();
   Status prepare_input(RunInput& input);
   void prepare_terminal(RunInput& input);
@@ -127,6 +131,7 @@ class Task {
   OwnedFd stdin_reader_;  // until the command has it
   std::optional<TaskTerminal> terminal_;
   std::unique_ptr<CommandRun> run_;
+  Outcome words_;  // while it runs
   Outcome outcome_;
   std::string cancel_reason_;
   bool is_in_shell_ = false;

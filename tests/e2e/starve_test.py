@@ -191,6 +191,43 @@ class Starve(session_harness.Case):
         self.assertLess(self.worked(process) - before, 4)  # 8 where each is decoded
         self.assertEqual(peer.call("run", command="echo hi")["stdout"], "hi\n")
 
+    def test_a_path_of_megabytes_is_refused_before_it_is_looked_at(self):
+        _, peer = self.server("--workspace", self.work)
+        for path in ("a/" * 4_000_000, "/" * 8_000_000, "../" * 2_000_000):
+            answer = peer.error("check", command="true", cwd=path)
+            self.assertEqual((answer["message"], answer["data"]["where"]),
+                             ("a path must be shorter than 4096 bytes", "/cwd"))
+
+    def test_long_texts_of_tasks_are_cut_in_their_list(self):
+        process, path, _ = self.socket_server("--workspace", self.work)
+        peer = self.connect(path)
+        secret = "AKIAQYLPMN5HHHFPZAM2"
+        whole, about = {}, "x" + "ü" * 8_000
+        for command in ("true #" + "\x01" * 100_000, "sleep 100 # " + "é" * 10_000,
+                        "sleep 100 #" + "x" * 1_000 + " " + secret + " y" * 100):
+            task = peer.call("start", command=command, description=about)["task_id"]
+            if command.startswith("true"):
+                peer.call("wait", task_id=task, timeout_ms=20_000)
+            whole[task] = peer.call("status", task_id=task)["command"]
+            self.assertEqual(whole[task], command.replace(secret, "[REDACTED]"))
+        before = self.worked(process)
+        for _ in range(10):
+            listed = self.connect(path).call("list")["tasks"]
+        self.assertLess(self.worked(process) - before, 1)
+        for task in listed:
+            for shown, text in ((task["command"], whole[task["task_id"]]), (task["description"], about)):
+                text = text.encode()
+                kept = text[:1024].decode(errors="ignore")
+                self.assertEqual(shown, f"{kept} [... {len(text) - len(kept.encode())} bytes left out ...]")
+        self.assertEqual(len(listed), 3)
+
+    def test_an_expression_that_is_large_is_refused(self):
+        _, peer = self.server("--workspace", self.work)
+        task = peer.call("start", command="echo ab01", follow=False)["task_id"]
+        large = peer.error("output", task_id=task, match="(?:(?:a?b?){1,31}){1,31}c")
+        self.assertEqual((large["data"]["code"], large["data"]["where"]), ("bad_value", "/match"))
+        peer.call("output", task_id=task, since=0, follow=True, match="[ab01]{0,490}c")
+
     def test_memory_that_is_taken_while_a_look_goes_on_is_found_before_its_end(self):
         self.write("work/mapped.py", MAPPED)
         answer = self.run_json("--memory", "128M", "--timeout", "60s", "--", PYTHON, "mapped.py")
