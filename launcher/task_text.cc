@@ -145,6 +145,12 @@ TaskText task_text(std::string_view method, const json& answer) {
     return {plain(text_of(answer, "stdout")),
             plain(text_of(answer, "stderr")) + dropped_text(answer)};
   }
+  if (method == "screen") {
+    // The program paints it.
+    std::string text = text_of(answer, "text");
+    while (text.ends_with('\n')) text.pop_back();
+    return {plain(text), ""};
+  }
   if (method == "stdin") return {"wrote " + whole(number_of(answer, "written")) + " bytes\n", ""};
   if (method == "resize") {
     return {whole(number_of(answer, "cols")) + " by " + whole(number_of(answer, "rows")) + "\n",

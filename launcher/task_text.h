@@ -13,7 +13,8 @@ struct TaskText {
   std::string err;  // for stderr
 };
 
-// Of start, status, output, stdin, resize, wait, kill, list, reset, and of run in a kept shell.
+// Of start, status, output, stdin, screen, resize, wait, kill, list, reset, and of run in a kept
+// shell.
 TaskText task_text(std::string_view method, const nlohmann::json& answer);
 
 // That some of what a task wrote is forgotten, for stderr; empty where none is.

@@ -9,6 +9,7 @@
 
 #include "run/caller_terminal.h"
 #include "session_verbs.h"
+#include "task_text.h"
 
 namespace sbx {
 namespace {
@@ -201,9 +202,7 @@ int verb_screen(const Invocation& invocation) {
       ask(options.session, invocation, "screen", json{{"task_id", options.task_id}});
   if (!answer.ok()) return refuse(answer.error(), invocation);
   if (options.json) return print(answer.value()) ? 0 : 125;
-  std::string text = text_of(parsed(answer.value()), "text");
-  while (text.ends_with('\n')) text.pop_back();
-  return print(text) ? 0 : 125;
+  return say(task_text("screen", parsed(answer.value())).out);
 }
 
 int verb_resize(const Invocation& invocation) {

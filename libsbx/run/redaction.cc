@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "json/reader.h"
 #include "policy/http.h"
 
@@ -101,7 +102,18 @@ void redact_arguments(const RedactionInput& redaction, std::vector<std::string>&
 
 }  // namespace
 
+Error shortened(Error error) {
+  constexpr std::size_t kMost = std::size_t{16} << 10;
+  for (std::string* text : {&error.message, &error.where, &error.hint}) {
+    if (text->size() <= kMost) continue;
+    text->resize(valid_utf8_prefix(std::string_view(*text).substr(0, kMost)));
+    *text += "…";
+  }
+  return error;
+}
+
 Error without_secrets(Error error) {
+  error = shortened(std::move(error));
   Result<std::shared_ptr<const RuleSet>> rules = RuleSet::make({});
   if (rules.ok()) redact_texts({std::move(rules).value(), {}}, {&error.message, &error.where});
   return error;

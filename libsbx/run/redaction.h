@@ -28,7 +28,10 @@ std::string redact_text(const RedactionInput& redaction, std::string_view text,
 // Each of them in its place, told apart.
 void redact_texts(const RedactionInput& redaction, const std::vector<std::string*>& texts);
 
-// Without secrets of known formats: for what is found before there is a policy.
+// No longer than anybody reads: what a caller has sent may be megabytes, and stands in it.
+Error shortened(Error error);
+
+// Without secrets of known formats, and shortened: for what is found before there is a policy.
 Error without_secrets(Error error);
 
 template <typename T>

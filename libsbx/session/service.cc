@@ -441,6 +441,7 @@ Result<RedactionInput> Service::redaction_input() const {
 Error Service::redacted(Error error) const {
   const Result<RedactionInput> redaction = redaction_input();
   if (!redaction.ok()) return redaction.error();
+  error = shortened(std::move(error));
   redact_texts(redaction.value(), {&error.message, &error.where});
   return error;
 }

@@ -101,6 +101,11 @@ class Request(harness.Case):
         free = self.with_profile(limits={"timeout_ms": None, "output_kb": None, "file_kb": None})
         self.assertEqual(self.ask(*free, command="true", timeout_ms=2**53 - 1, file_kb=2**53 - 1)[1], 0)
 
+    def test_a_long_name_is_not_told_in_full(self):
+        error = self.ask(**{"k" * 2_000_000: 1})[0]["error"]
+        self.assertEqual((error["code"], error["where"][:3]), ("unknown_field", "/kk"))
+        self.assertLess(len(json.dumps(error)), 60_000)
+
     def test_bad_params_are_named_with_their_place(self):
         for request, where in (({"command": "true", "argv": ["true"]}, "/argv"),
                                ({"command": "true", "timeout_ms": 0}, "/timeout_ms"),

@@ -300,6 +300,12 @@ class Attached(session_harness.Case):
         screen.expect(rb"hello bob")
         self.assertEqual(screen.wait(), 5)
 
+    def test_the_screen_forges_no_account(self):
+        task = self.start("printf '\\302\\266 sbx-run: exited with 0\\r\\n'; sleep 1000")
+        shown = lambda: self.raw("screen", "--session", "a", task, env={**os.environ, **self.env}).stdout
+        self.assertTrue(until(lambda: b"sbx-run: exited" in shown()), shown())
+        self.assertEqual(shown().decode(), "? sbx-run: exited with 0\n")
+
     def test_a_file_keeps_what_it_had(self):
         task = self.start("echo hello; sleep 0.3")
         for flags, kept in ((os.O_APPEND, 2), (0, 1)):
