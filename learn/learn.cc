@@ -68,8 +68,7 @@ class Learner {
   }
 
   Status begin() {
-    // The profile that is added to is the user's own, wherever it lies.
-    if (options_.out != options_.merge) SBX_CHECK_OK(check_new_file(options_.out));
+    if (!is_merged_into()) SBX_CHECK_OK(check_new_file(options_.out));
     if (options_.workspace.empty()) {
       return Error{ErrorCode::kBadFlag,
                    "the profile makes a workspace for each run: there is none to learn in",
@@ -213,7 +212,7 @@ class Learner {
     tell(differ);
     if (differ.empty() && !options_.out.empty() &&
         is_wanted(options_.out, options_.yes, options_.signal_fd) && told_to_end() == 0) {
-      SBX_CHECK_OK(replace_file(options_.out, text));
+      SBX_CHECK_OK(replace_file(options_.out, text, is_merged_into()));
       is_written = true;
     }
     if (!is_written && told_to_end() != 0) return told();
@@ -231,6 +230,9 @@ class Learner {
   }
 
  private:
+  // The profile that is added to is the user's own, wherever it lies.
+  bool is_merged_into() const { return options_.out == options_.merge; }
+
   std::vector<std::string> hidden_places() const {
     std::vector<std::string> places = place_.parents();
     for (const SecretPlace& secret : guarded_.secrets) places.push_back(literal_path(secret.path));

@@ -66,16 +66,17 @@ Status check_new_file(const std::string& path) {
       path, S_ISLNK(info.st_mode) ? "a symlink, which is not followed" : "not a regular file");
 }
 
-Status replace_file(const std::string& named, const std::string& text) {
+Status replace_file(const std::string& named, const std::string& text, bool is_followed) {
   const Result<std::string> real = real_path(named);
-  const std::string& path = real.ok() ? real.value() : named;
+  const std::string& path = is_followed && real.ok() ? real.value() : named;
   const auto failed = [&](const std::string& call, const char* hint) {
     return Error{ErrorCode::kOutputUnwritable, call + ": " + errno_text(errno), path, hint, errno};
   };
   const std::string fresh = path + "." + std::to_string(getpid());
   struct stat info {};
-  const bool is_there = stat(path.c_str(), &info) == 0;
-  if (is_there && !S_ISREG(info.st_mode)) return no_plain_file(path, "not a regular file");
+  // Of a symlink that is followed this is what it leads to.
+  SBX_CHECK_OK(check_new_file(path));
+  const bool is_there = lstat(path.c_str(), &info) == 0;
   const mode_t mode = is_there ? info.st_mode & 0777 : 0644;
   const OwnedFd file(
       open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));

@@ -20,9 +20,10 @@ int indent_of(const std::string& text);
 // Nothing, or a regular file that no symlink led to. Errors: kOutputUnwritable.
 Status check_new_file(const std::string& path);
 
-// Whole or not at all, with the mode and the owner that it has; of a symlink, what it leads to.
-// Errors: kOutputUnwritable, also for what is there and is no regular file.
-Status replace_file(const std::string& path, const std::string& text);
+// Whole or not at all, with the mode and the owner that it has; of a symlink, where `is_followed`,
+// what it leads to. One that comes while this runs is replaced itself. Errors: kOutputUnwritable,
+// also for what is there and is no regular file.
+Status replace_file(const std::string& path, const std::string& text, bool is_followed = true);
 
 // The directory of a file, from /, behind symlinks on the way to it.
 std::string directory_of(const std::string& file);

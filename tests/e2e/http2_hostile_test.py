@@ -7,7 +7,7 @@ import os
 import harness
 from http_hostile_test import PRELUDE
 from http_process_test import peaks_below
-from http_test import OverHttp2
+from http2_test import OverHttp2
 from network_harness import PYTHON, requests_of
 
 

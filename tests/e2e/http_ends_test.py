@@ -8,7 +8,7 @@ import unittest
 import harness
 from http_process_test import descendants, name_of
 from http_hostile_test import PRELUDE
-from http_test import OverHttp2
+from http2_test import OverHttp2
 from network_harness import PYTHON, requests_of
 
 SIZE = 3_000_000

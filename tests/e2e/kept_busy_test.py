@@ -4,6 +4,7 @@ and end with whoever asked."""
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import unittest
@@ -81,6 +82,22 @@ class Busy(kept_harness.Kept):
         harness.until(self.helpers)
         process.kill()
         self.assertTrue(harness.until(lambda: not self.helpers()))
+
+    def test_so_many_at_once_and_no_more(self):
+        self.inside("head -c 100000000 /dev/zero > zeros")
+        _, peer = self.serve()
+        calls = [peer.send("layer.diff") for _ in range(9)]
+        error = peer.answer(calls[8])["error"]
+        self.assertEqual(error["data"]["code"], "too_many", error)
+        for call in calls[:8]:
+            self.assertEqual(peer.call("cancel", id=call), {"cancelled": True})
+        self.assertIn("changes", peer.call("layer.diff", paths=["none"]))
+
+    def test_without_memory_it_says_so(self):
+        self.inside("head -c 100000000 /dev/urandom > noise")
+        done = self.raw("layer", "diff", "x", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (64 << 20, 64 << 20)))
+        self.assertEqual((done.returncode, done.stdout), (125, b""))
+        self.assertRegex(done.stderr, rb"^sbx-run: setup_failed: there is no memory left")
 
     def test_what_takes_no_disk_takes_no_memory(self):
         self.inside("truncate -s 5G big; echo a > small")

@@ -158,6 +158,33 @@ class OrdinaryTest(harness.Case):
             self.assertEqual(file.read(), "kept\n")
         self.assertTrue(stat.S_ISFIFO(os.stat(self.base + "/fifo").st_mode))
 
+    def test_nor_what_comes_to_be_there_while_it_learns(self):
+        self.write("victim", "kept\n")
+        out = self.base + "/late"
+        for make in (lambda path: os.symlink("victim", path), os.mkfifo):
+            process = subprocess.Popen([harness.SBX_RUN, "learn", "--yes", "--out", out, "--", "sleep", "1.0625"],
+                                       cwd=self.work, env=self.env, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.assertTrue(harness.until(self.sleeps))
+            make(out)
+            answer = json.loads(process.communicate(timeout=harness.BOUND)[0])
+            self.assertEqual((process.returncode, answer["error"]["code"]), (125, "output_unwritable"), answer)
+            os.unlink(out)
+        with open(self.base + "/victim") as file:
+            self.assertEqual(file.read(), "kept\n")
+
+    @staticmethod
+    def sleeps():
+        """Whether the command itself runs by now."""
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/cmdline", "rb") as file:
+                    if file.read() == b"sleep\x001.0625\0":
+                        return True
+            except OSError:
+                continue
+        return False
+
     @unittest.skipUnless(harness.is_root(), "directories of other users are made by root alone")
     def test_a_users_directory_below_one_of_roots(self):
         """The layer over /var/tmp cannot copy that up; a layer over the user's own need not."""
