@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import subprocess
 import unittest
 
@@ -72,16 +73,28 @@ class Busy(kept_harness.Kept):
         self.assertEqual(self.helpers(), [])
 
     def test_a_diff_is_cancelled_and_goes_with_its_client_and_its_server(self):
-        self.inside("head -c 100000000 /dev/zero > zeros")
+        self.text(120)  # of which a diff takes far longer than it may be left
         process, peer = self.serve()
         call = peer.send("layer.diff")
         self.assertEqual(peer.call("cancel", id=call), {"cancelled": True})
         self.assertEqual(peer.answer(call)["error"]["data"]["code"], "cancelled")
         self.assertEqual(self.helpers(), [])
         peer.send("layer.diff")
-        harness.until(self.helpers)
+        self.assertTrue(harness.until(self.helpers))
         process.kill()
-        self.assertTrue(harness.until(lambda: not self.helpers()))
+        self.assertTrue(harness.until(lambda: not self.helpers(), 3))
+
+    def test_nor_does_it_outlast_its_client(self):
+        self.text(120)
+        path = self.base + "/socket"
+        process, peer = self.serve("--socket", path)
+        self.assertIsNotNone(peer.hear())  # it is ready
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(path)
+            client.sendall(b'{"jsonrpc": "2.0", "id": 1, "method": "layer.diff", "params": {}}\n')
+            self.assertTrue(harness.until(self.helpers))
+        self.assertTrue(harness.until(lambda: not self.helpers(), 3))
+        self.assertIsNone(process.poll())
 
     def test_so_many_at_once_and_no_more(self):
         self.inside("head -c 100000000 /dev/zero > zeros")

@@ -154,6 +154,7 @@ class OrdinaryTest(harness.Case):
         for name in ("planted.json", "fifo", "directory"):
             done = self.raw("learn", "--yes", "--out", self.base + "/" + name, "--", "touch", self.work + "/ran", env=self.env)
             self.assertEqual((done.returncode, json.loads(done.stdout)["error"]["code"]), (125, "output_unwritable"), done)
+            self.assertTrue(done.stderr.startswith(b"sbx-run: output_unwritable: "), done)  # before anything is learned
         with open(self.base + "/victim") as file:
             self.assertEqual(file.read(), "kept\n")
         self.assertTrue(stat.S_ISFIFO(os.stat(self.base + "/fifo").st_mode))
