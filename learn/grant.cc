@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "base/files.h"
-#include "base/text.h"
 #include "json/reader.h"
+#include "learn/account.h"
 #include "learn/grants.h"
 #include "learn/never.h"
 #include "learn/profile_file.h"
@@ -123,9 +123,7 @@ Result<int> grant(const GrantOptions& options) {
   if (needs_allowlist(applied.profile, loaded.profile.network.mode)) {
     add_grant({"network", "mode", false, "allowlist"}, applied.profile);
   }
-  for (const std::string& line : applied.left) {
-    write_all(STDERR_FILENO, "sbx-run: " + escape_control_bytes(line) + "\n");
-  }
+  for (const std::string& line : applied.left) say(line);
   const int exit_status = applied.is_refused ? 125 : 0;
   if (applied.profile == known) {
     write_all(STDOUT_FILENO, "nothing to add\n");
@@ -136,7 +134,7 @@ Result<int> grant(const GrantOptions& options) {
   SBX_CHECK_OK(check_http(made.profile.network));
   write_all(STDOUT_FILENO, difference(before.value(), after));
   if (!is_wanted(options.file, options.yes)) {
-    write_all(STDERR_FILENO, "sbx-run: nothing is written without --yes\n");
+    say("nothing is written without --yes");
     return exit_status;
   }
   SBX_CHECK_OK(replace_file(options.file, after));

@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "base/files.h"
-#include "base/text.h"
 #include "json/writer.h"
+#include "learn/account.h"
 #include "learn/hosts.h"
 #include "learn/lines.h"
 #include "learn/never.h"
@@ -205,28 +205,27 @@ class Learner {
       SBX_TRY(asks_, asked_about(options_, path));
     }
     const std::string text = as_written().dump(before_.empty() ? 2 : indent_of(before_)) + "\n";
-    std::vector<std::string> differ = differences(wide_, last_);
-    if (!is_settled_) differ.emplace_back("each run was refused something else");
-    bool is_written = false;
+    Learned learned{wide_, last_, lines_, left_, asks_, differences(wide_, last_), as_written()};
+    if (!is_settled_) learned.differ.emplace_back("each run was refused something else");
     write_all(STDERR_FILENO, difference(before_, text));
-    tell(differ);
-    if (differ.empty() && !options_.out.empty() &&
+    tell(learned);
+    if (learned.is_proven() && !options_.out.empty() &&
         is_wanted(options_.out, options_.yes, options_.signal_fd) && told_to_end() == 0) {
       SBX_CHECK_OK(replace_file(options_.out, text, is_merged_into()));
-      is_written = true;
+      learned.is_written = true;
     }
-    if (!is_written && told_to_end() != 0) return told();
-    const bool is_done = is_written || options_.out.empty();
+    if (!learned.is_written && told_to_end() != 0) return told();
+    const bool is_done = learned.is_written || options_.out.empty();
     if (options_.json || isatty(STDOUT_FILENO) == 0) {
-      const Document answer = answered(differ, is_written);
+      const Document answer = answer_of(learned, options_.out);
       write_all(STDOUT_FILENO,
                 answer.dump(-1, ' ', false, Document::error_handler_t::replace) + "\n");
-    } else if (differ.empty()) {
+    } else if (learned.is_proven()) {
       const std::string where =
-          is_written ? "written to " + options_.out : "not written; --out FILE says where";
+          learned.is_written ? "written to " + options_.out : "not written; --out FILE says where";
       say("proven, and " + where);
     }
-    return differ.empty() && is_done ? 0 : 125;
+    return learned.is_proven() && is_done ? 0 : 125;
   }
 
  private:
@@ -305,10 +304,6 @@ class Learner {
     return place_.write(from_directory(merged_from_, profile));
   }
 
-  static void say(const std::string& line) {
-    write_all(STDERR_FILENO, "sbx-run: " + escape_control_bytes(line) + "\n");
-  }
-
   void say_what_opens(const std::string& preset) const {
     for (const ProfileSummary& one : list_profiles(options_.search)) {
       if (!one.is_preset || one.name != preset) continue;
@@ -321,49 +316,6 @@ class Learner {
     SBX_TRY(const LoadedProfile loaded, load_profile(path, options_.search));
     granted_ = loaded.profile;
     return {};
-  }
-
-  void tell(const std::vector<std::string>& differ) const {
-    for (const Line& line : lines_) say(explained(line));
-    for (const std::string& line : left_) say(line);
-    for (const nlohmann::json& rule : asks_) {
-      say("a run asks first (" + rule.value("id", std::string()) +
-          "): " + rule.value("reason", std::string()) + ": " + rule.value("target", std::string()));
-    }
-    for (const Proposal& one : presets_for(lines_)) {
-      say("--with " + one.preset + " would stand for " + std::to_string(one.lines) +
-          " of these lines");
-    }
-    for (const std::string& line : differ) say("not proven: " + line);
-  }
-
-  Document answered(const std::vector<std::string>& differ, bool is_written) const {
-    Document answer = {{"proven", differ.empty()}, {"written", is_written}};
-    answer["out"] = options_.out.empty() ? Document() : Document(options_.out);
-    for (const char* key : {"status", "exit_code", "signal"}) {
-      answer[key] = wide_.value(key, nlohmann::json());
-    }
-    Document& second = answer["second_run"] = Document::object();
-    for (const char* key : {"status", "exit_code", "signal", "stderr", "denials"}) {
-      second[key] = last_.value(key, nlohmann::json());
-    }
-    answer["differs"] = differ;
-    answer["profile"] = as_written();
-    answer["lines"] = Document::array();
-    for (const Line& line : lines_) {
-      answer["lines"].push_back({{"setting", line.setting},
-                                 {"value", line.value},
-                                 {"tier", line.tier},
-                                 {"programs", line.programs},
-                                 {"why", explained(line)}});
-    }
-    answer["presets"] = Document::array();
-    for (const Proposal& one : presets_for(lines_)) {
-      answer["presets"].push_back({{"name", one.preset}, {"lines", one.lines}});
-    }
-    answer["refused"] = left_;
-    answer["asks"] = asks_;
-    return answer;
   }
 
   bool raise_limit() {
