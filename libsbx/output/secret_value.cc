@@ -293,8 +293,8 @@ NameClass classify(const NamedValue& assignment) {
   if (at == 0 && contains(kCredentialWords, lower_case(assignment.lead))) {
     return NameClass::kStrong;
   }
-  const bool flag = assignment.flag && words[at] == "token";
-  return variable || flag ? NameClass::kStrong : NameClass::kWeak;
+  const bool token = words[at] == "token" && (assignment.flag || assignment.own_word);
+  return variable || token ? NameClass::kStrong : NameClass::kWeak;
 }
 
 // Whether a part is long, and neither a word nor hexadecimal.

@@ -144,6 +144,13 @@ TEST(Redactor, FindsShortPasswordsByTheirPlaceAndName) {
            {"run: FOO_TOKEN=hello1234", "run: FOO_TOKEN=[REDACTED]"},
            {"password=abc", "password=[REDACTED]"},
            {"AWS_SECRET_ACCESS_KEY=abc", "AWS_SECRET_ACCESS_KEY=[REDACTED]"},
+           {"token=abcdef123456", "token=[REDACTED]"},
+           {"login with token=ab12cd34 done", "login with token=[REDACTED] done"},
+           {"x my_token=abcd1234efgh y", "x my_token=[REDACTED] y"},
+           {"(token=abcdef123456)", "(token=abcdef123456)"},
+           {"next token=identifier 3", "next token=identifier 3"},
+           {"page_token=abcdef123456 x", "page_token=abcdef123456 x"},
+           {"key=abcdef123456 x", "key=abcdef123456 x"},
            {"password=ab", "password=ab"},
            {"API_KEY=abc1234", "API_KEY=abc1234"}}) {
     EXPECT_EQ(redact(text).text, expected);
