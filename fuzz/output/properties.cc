@@ -157,6 +157,7 @@ namespace {
 struct Redacted {
   std::string text;
   std::uint64_t count = 0;
+  bool is_exact = true;  // each piece that was given out stands in the stream where it says
 };
 
 // Without patterns of a profile, beside which no unfinished line is shown.
@@ -170,7 +171,13 @@ Redacted redact_in_chunks(std::string_view stream, const std::vector<std::string
   static const std::shared_ptr<const RuleSet> none = RuleSet::make({}).value();
   Redactor redactor(lines == Lines::kWithPatterns ? rules : none, exact);
   Redacted result;
-  const Redactor::Sink sink = [&](std::string_view bytes) { result.text += bytes; };
+  const Redactor::Sink sink = [&](std::string_view bytes) {
+    result.text += bytes;
+    const std::uint64_t end = redactor.given();
+    const bool is_mark = bytes == kReplacement;
+    result.is_exact &= is_mark || (end >= bytes.size() && end <= stream.size() &&
+                                   stream.substr(end - bytes.size(), bytes.size()) == bytes);
+  };
   for (std::size_t at = 0; at < stream.size(); std::swap(first, second)) {
     redactor.append(stream.substr(at, first), sink);
     at += first;
@@ -178,6 +185,7 @@ Redacted redact_in_chunks(std::string_view stream, const std::vector<std::string
   }
   redactor.finish(sink);
   result.count = redactor.count();
+  result.is_exact &= redactor.given() == stream.size();
   return result;
 }
 
@@ -226,9 +234,11 @@ bool redactor_holds(std::string_view input) {
       redact_in_chunks(stream, values, std::max<std::size_t>(stream.size(), 1), 1);
   const Redacted chunked = redact_in_chunks(stream, values, first, second);
   if (whole.text != chunked.text || whole.count != chunked.count) return false;
+  if (!whole.is_exact || !chunked.is_exact) return false;
   const Redacted plain = redact_in_chunks(stream, values, first, second, Lines::kWhole);
   const Redacted shown = redact_in_chunks(stream, values, first, second, Lines::kShown);
-  if (shown.count != plain.count || !shows_no_more(plain.text, shown.text)) return false;
+  if (!shown.is_exact || shown.count != plain.count || !shows_no_more(plain.text, shown.text))
+    return false;
   if (whole.count == 0) return whole.text == stream;
   if (whole.text.find(kMark) == std::string::npos) return false;
   const bool looked_for = !values.empty() && exact.size() >= 8;

@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "json/base64.h"
+#include "output/redact.h"
 
 namespace sbx {
 namespace {
@@ -20,6 +21,8 @@ std::size_t as_cap(std::int64_t limit) {
 }
 
 constexpr std::size_t kMarkerRoom = 96;
+
+constexpr char kHidden = '*';  // in the place of a secret's bytes
 
 // Appends without std::string's doubling past what the cap and a marker will ever need.
 void append_within(std::string& text, std::string_view bytes, std::size_t cap) {
@@ -84,6 +87,37 @@ void Capture::append(std::string_view bytes) {
   if (!bytes.empty() && cap_ > head_cap_) append_to_ring(bytes);
 }
 
+void Capture::hide(std::uint64_t bytes, bool mark) {
+  if (bytes == 0) return;
+  const std::uint64_t begin = total_;
+  append(std::string(bytes, kHidden));
+  if (!mark && !hidden_.empty() && hidden_.back().end == begin) {
+    hidden_.back().end = total_;
+    return;
+  }
+  if (hidden_.size() >= most_hidden_) {
+    const std::uint64_t tail = total_ - std::min<std::uint64_t>(total_, cap_ - head_cap_);
+    std::erase_if(hidden_,
+                  [&](const Hidden& one) { return one.begin >= head_cap_ && one.end <= tail; });
+    most_hidden_ = std::max(most_hidden_, 2 * hidden_.size());
+  }
+  hidden_.push_back({begin, total_, mark});
+}
+
+// A part of the stream that is kept, from its byte `begin` on, with marks for what is hidden.
+std::string Capture::shown(std::string_view part, std::uint64_t begin) const {
+  const std::uint64_t end = begin + part.size();
+  std::string text;
+  std::uint64_t done = begin;
+  for (const Hidden& one : hidden_) {
+    if (one.end <= begin || one.begin >= end) continue;
+    if (one.begin > done) text += part.substr(done - begin, one.begin - done);
+    if (one.mark) text += kReplacement;
+    done = std::min(one.end, end);
+  }
+  return text.append(part.substr(done - begin));
+}
+
 void Capture::append_to_ring(std::string_view bytes) {
   const std::size_t size = cap_ - head_cap_;
   char* const ring = text_.data() + head_cap_;
@@ -140,7 +174,11 @@ CapturedText Capture::finish(bool exact_bytes) {
   const Kept kept = select();
   const std::uint64_t left_out = total_ - kept.head.size() - kept.tail.size();
   result.truncated = left_out > 0;
-  if (result.truncated) {
+  if (!hidden_.empty()) {
+    std::string text = shown(kept.head, 0);
+    if (result.truncated) text += marker(kept, left_out);
+    text_ = text += shown(kept.tail, total_ - kept.tail.size());
+  } else if (result.truncated) {
     const std::size_t gap = text_.size() - kept.head.size() - kept.tail.size();
     text_.replace(kept.head.size(), gap, marker(kept, left_out));
   }

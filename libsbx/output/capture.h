@@ -9,11 +9,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sbx {
 
 struct CaptureLimits {
-  // Raw bytes kept at the most; nullopt keeps everything (the caller has bounded it elsewhere).
+  // Bytes of the stream kept at the most; nullopt keeps everything (the caller has bounded it
+  // elsewhere).
   std::optional<std::int64_t> bytes;
   // Lines kept at the most; a last line without a newline is a line.
   std::optional<std::int64_t> lines;
@@ -33,6 +35,10 @@ class Capture {
   // Takes the next bytes of the stream. Amortised O(n); never keeps more than the limits allow
   // plus a constant. The result does not depend on how the stream was cut into calls.
   void append(std::string_view bytes);
+  // The next `bytes` of the stream are a secret: they count, and are not kept. With `mark`,
+  // [REDACTED] stands for them in each part that holds one of them; without, nothing does, or the
+  // mark right before them.
+  void hide(std::uint64_t bytes, bool mark);
 
   std::uint64_t bytes() const { return total_; }
 
@@ -47,7 +53,13 @@ class Capture {
 
  private:
   struct Kept;
+  struct Hidden {
+    std::uint64_t begin;
+    std::uint64_t end;
+    bool mark;
+  };
 
+  std::string shown(std::string_view part, std::uint64_t begin) const;
   void append_to_ring(std::string_view bytes);
   Kept select() const;
   std::string marker(const Kept& kept, std::uint64_t left_out) const;
@@ -56,10 +68,12 @@ class Capture {
   std::size_t cap_ = std::numeric_limits<std::size_t>::max();
   std::size_t head_cap_ = cap_;
   std::uint64_t total_ = 0;
-  std::uint64_t newlines_ = 0;  // counted only under a line limit
-  bool open_line_ = false;      // the last byte was not a newline
-  std::string text_;            // head, and tail: a ring once there are cap_ bytes
-  std::size_t oldest_ = 0;      // of the ring
+  std::uint64_t newlines_ = 0;    // counted only under a line limit
+  bool open_line_ = false;        // the last byte was not a newline
+  std::string text_;              // head, and tail: a ring once there are cap_ bytes
+  std::size_t oldest_ = 0;        // of the ring
+  std::vector<Hidden> hidden_;    // of what is kept, and some more
+  std::size_t most_hidden_ = 64;  // before those that are not kept any more go
 };
 
 }  // namespace sbx

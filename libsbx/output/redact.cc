@@ -139,14 +139,23 @@ void Redactor::show(const Sink& sink) {
   as_it_stands.key_format_ = key_format_;
   as_it_stands.finish([](std::string_view) {});
   if (as_it_stands.count() != 0) return;
-  sink(std::string_view(held_).substr(begin, end - begin));
+  give(std::string_view(held_).substr(begin, end - begin), sink);
   shown_ = end;
+}
+
+void Redactor::give(std::string_view text, const Sink& sink) {
+  given_ += text.size();
+  sink(text);
+}
+
+void Redactor::give_owed(const Sink& sink) {
+  if (!owed_.empty()) give(owed_, sink);
+  owed_.clear();
 }
 
 void Redactor::finish(const Sink& sink) {
   settle(sink);
-  if (!owed_.empty()) sink(owed_);
-  owed_.clear();
+  give_owed(sink);
 }
 
 // Decides about all complete lines of `text`, which begins a line but for what stands before; gives
@@ -180,15 +189,13 @@ std::size_t Redactor::consume(std::string_view text, bool at_end, const Sink& si
 // that begins before it.
 std::size_t Redactor::redact(std::string_view text, std::size_t own_end, const Sink& sink) {
   find_spans(text, own_end);
-  if (!owed_.empty() && owed_from_ != before_) {
-    sink(owed_);
-    owed_.clear();
-  }
+  if (owed_from_ != before_) give_owed(sink);
   const std::size_t shown = std::exchange(shown_, 0);
   std::size_t done = std::max(shown, before_);
   for (const Span& span : spans_) {
-    if (span.begin > done) sink(text.substr(done, span.begin - done));
+    if (span.begin > done) give(text.substr(done, span.begin - done), sink);
     const bool is_shown = span.end <= shown;
+    given_ += std::max(done, span.end) - std::max(done, span.begin);
     done = std::max(done, span.end);
     if (span.rule == kContinuation) continue;
     if (!is_shown) sink(kReplacement);
@@ -199,7 +206,7 @@ std::size_t Redactor::redact(std::string_view text, std::size_t own_end, const S
     return text.size();
   }
   const std::size_t end = std::max(done, key_.is_open() ? text.size() : own_end);
-  if (done < end) sink(text.substr(done, end - done));
+  if (done < end) give(text.substr(done, end - done), sink);
   return end;
 }
 
@@ -219,7 +226,10 @@ void Redactor::find_spans(std::string_view text, std::size_t own_end) {
   if (key_.is_open()) {
     const bool replaced = key_rule_ == kContinuation;
     from = follow_private_key(plain, before_);
-    if (replaced && from > before_) owed_.clear();
+    if (replaced && from > before_) {
+      given_ += owed_.size();
+      owed_.clear();
+    }
     if (key_.is_open() && !key_is_reopened_) return settle_spans(own_end);
   } else if (key_.is_near()) {
     follow_private_key(plain, before_);

@@ -60,6 +60,10 @@ class Redactor {
   // Instead of all of these: where secrets are in a text that is there whole, in order.
   std::vector<SecretPlace> find(std::string_view text);
 
+  // Of the bytes that were appended: those up to the end of what the sink has been given, or is
+  // being given. Of these, what [REDACTED] stands for, and what went without a mark.
+  std::uint64_t given() const { return given_; }
+
   std::uint64_t count() const;
   // Rules that found something, exact values first, then in the order of the data file.
   std::vector<RuleCount> counts() const;
@@ -80,6 +84,8 @@ class Redactor {
   const LiteralSet& exact();
   std::size_t consume(std::string_view text, bool at_end, const Sink& sink);
   std::size_t redact(std::string_view text, std::size_t own_end, const Sink& sink);
+  void give(std::string_view text, const Sink& sink);
+  void give_owed(const Sink& sink);
   void find_spans(std::string_view text, std::size_t own_end);
   void settle_spans(std::size_t own_end);
   void find_formats(std::string_view text, std::size_t from, std::size_t keys_end);
@@ -113,6 +119,7 @@ class Redactor {
   // What follows the key's text so far: swallowed if the key goes on, given out if it does not.
   std::string owed_;
   std::size_t owed_from_ = 0;  // in this text; npos: nothing of it
+  std::uint64_t given_ = 0;
   std::vector<std::uint64_t> counts_;
   std::vector<LiteralHit> hits_;
   bool is_shell_ = false;

@@ -29,7 +29,14 @@ void OutputStream::show() {
 }
 
 void OutputStream::keep(std::string_view safe) {
-  capture_.append(safe);
+  if (!redactor_) {
+    capture_.append(safe);
+  } else {
+    const bool is_mark = safe == kReplacement;
+    const std::uint64_t shown = is_mark ? 0 : safe.size();
+    capture_.hide(redactor_->given() - shown - capture_.bytes(), is_mark);
+    if (!is_mark) capture_.append(safe);
+  }
   if (sink_) sink_(safe);
   if (result_) result_->append(safe);
 }
@@ -37,9 +44,8 @@ void OutputStream::keep(std::string_view safe) {
 CapturedText OutputStream::finish(bool exact_bytes) {
   if (redactor_) redactor_->finish([this](std::string_view safe) { keep(safe); });
   if (result_) result_->finish();
-  CapturedText text = capture_.finish(exact_bytes);
-  text.bytes = written_;
-  return text;
+  capture_.hide(written_ - capture_.bytes(), false);
+  return capture_.finish(exact_bytes);
 }
 
 std::vector<RuleCount> OutputStream::redactions() const {
