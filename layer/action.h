@@ -57,8 +57,8 @@ struct Answer {
   std::string note;  // for stderr
 };
 
-// The layer, noted up to date unless it is only looked at. Errors: those of KeptLayer::find(), and
-// kLayerInUse where a commit of it is unfinished.
+// The layer, noted up to date; in memory where it is only looked at. Errors: those of
+// KeptLayer::find(), and kLayerInUse where a commit of it is unfinished.
 Result<std::shared_ptr<KeptLayer>> find_layer(const Action& action, bool only_looks);
 
 // With paths as the layer's roots are named: symlinks that lead to a root are resolved, what lies

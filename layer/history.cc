@@ -195,7 +195,7 @@ Result<std::shared_ptr<KeptLayer>> find_layer(const Action& action, bool only_lo
     return Error{ErrorCode::kLayerInUse, "a commit of the layer is unfinished", "layer",
                  "sbx-run layer commit NAME finishes it, with --undo it is taken back"};
   }
-  if (!only_looks) SBX_CHECK_OK(layer->note_touched());
+  SBX_CHECK_OK(layer->note_touched(only_looks));
   return layer;
 }
 

@@ -394,6 +394,13 @@ Status KeptLayer::begin() {
 
 Status KeptLayer::finish() {
   SBX_CHECK_OK(note_touched());
+  for (std::size_t i = 0; i < state_.roots.size(); ++i) {
+    Listing written(levels(i).front());
+    if (!written.is_open() || written.next() == nullptr) continue;
+    if (open_directory(state_.roots[i]).is_open()) continue;
+    // The mark stays, as after a kill: by its time what was touched is noted once that is back.
+    return layer_failure("cannot list what is changed in " + repair_utf8(state_.roots[i]), errno);
+  }
   if (unlink(run_mark().c_str()) == 0) return {};
   return layer_failure("unlink(" + run_mark() + ")", errno);
 }
@@ -409,11 +416,11 @@ const BaseRecords& KeptLayer::base() {
   return base_;
 }
 
-Status KeptLayer::note_touched() {
+Status KeptLayer::note_touched(bool only_looks) {
   if (state_.kind == KeptKind::kCopy) return {};
   base();
   for (std::size_t i = 0; i < state_.roots.size(); ++i) note_root(i);
-  return base_.save(store_.epoch(state_.stack.back()) + "/base");
+  return only_looks ? Status() : base_.save(store_.epoch(state_.stack.back()) + "/base");
 }
 
 void KeptLayer::note_root(std::size_t root) {

@@ -77,8 +77,9 @@ class KeptLayer {
   // The files of a request, into the layer. Errors: those of write_workspace_files().
   Status write_files(const std::vector<RequestFile>& files, const View& places,
                      std::optional<std::int64_t> file_bytes);
-  // Records what real files are that the layer touches and had not touched before.
-  Status note_touched();
+  // Records what real files are that the layer touches and had not touched before; one that
+  // `only_looks` writes nothing down: another process may be at that.
+  Status note_touched(bool only_looks = false);
   const BaseRecords& base();
   // The state names another epoch now.
   void drop_base();

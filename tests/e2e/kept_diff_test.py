@@ -236,6 +236,55 @@ for path in paths:
         told = json.loads(self.layer("commit", "x", "--dry-run", "--json"))
         self.assertEqual([change["path"] for change in told["committed"]], [self.work + "/mode"])
 
+    def changed(self):
+        return {os.path.relpath(change["path"], self.work): change["kind"]
+                for change in json.loads(self.layer("diff", "x", "--json"))["changes"]}
+
+    CHANGES = "echo more >> a; rm b; mv d/1 d/2"
+    CHANGED = {"a": "modified", "b": "deleted", "d/1": "deleted", "d/2": "created"}
+
+    def has_all(self):
+        return self.raw("layer", "diff", "x", "--name-only").stdout.count(b"\n") == len(self.CHANGED)
+
+    def fill(self):
+        for name in ("a", "b", "d/1"):
+            self.put(name, "1\n")
+
+    def test_what_a_run_has_changed_while_it_goes_on_and_after_it_was_killed(self):
+        self.fill()
+        run = subprocess.Popen([harness.SBX_RUN, "--layer", "x", "-c", self.CHANGES + "; echo done; sleep 300"],
+                               cwd=self.work, env=self.environment, stdout=subprocess.PIPE)
+        self.addCleanup(run.stdout.close)
+        self.addCleanup(run.wait)
+        self.addCleanup(run.kill)
+        self.assertTrue(harness.until(self.has_all))
+        self.assertEqual(self.changed(), self.CHANGED)
+        run.kill()
+        run.wait()
+        self.assertEqual(self.changed(), self.CHANGED)
+        told = json.loads(self.layer("commit", "x", "--json"))["committed"]
+        self.assertEqual({os.path.relpath(change["path"], self.work): change["kind"] for change in told},
+                         self.CHANGED)
+
+    def test_what_a_run_has_changed_in_a_root_that_is_gone_at_its_end(self):
+        self.fill()
+        away = self.work + ".away"
+        self.addCleanup(lambda: os.path.exists(away) and os.rename(away, self.work))
+        run = subprocess.Popen([harness.SBX_RUN, "--json", "--stdin", "-", "--layer", "x",
+                                "-c", self.CHANGES + "; cat; echo end > e"], cwd=self.work,
+                               env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(run.kill)
+        self.assertTrue(harness.until(self.has_all))
+        os.rename(self.work, away)
+        answer = json.loads(run.communicate()[0])
+        self.assertEqual((answer["exit_code"], answer["changes"]), (0, []), answer)
+        self.assertIn(f"layer: cannot list what is changed in {self.work}: ENOENT: No such file or directory",
+                      answer["sandbox"]["warnings"])
+        os.rename(away, self.work)
+        self.assertEqual(self.changed(), {**self.CHANGED, "e": "created"})
+        self.assertEqual({os.path.relpath(change["path"], self.work): change["kind"]
+                          for change in self.inside("true")["changes"]}, {**self.CHANGED, "e": "created"})
+
     def test_names_only_are_quoted_as_git_does(self):
         names = [b"plain x", "\u00fcmlaut".encode(), b"a\xffb", b"new\nline", b'quote"s', b"back\\slash", b"\xc2\x85"]
         for name in names:
