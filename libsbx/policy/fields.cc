@@ -126,7 +126,7 @@ constexpr auto kRequestFields = std::to_array<FieldSpec>({
     field<&Request::merge>("merge", "true: stdout and stderr as one, in the order written.",
                            kOptionalFlag),
     not_in_digest(field<&Request::approval>(
-        "approval", "The digest of an approval that was granted.", optional_text(nullptr))),
+        "approval", "The digest of an approval that was granted.", optional_text(&kCommandForm))),
 });
 
 constexpr ValueSpec kPortSpec = {.kind = Kind::kCount, .max = 65535};
