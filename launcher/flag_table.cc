@@ -173,7 +173,8 @@ constexpr FlagRow kFlags[] = {
     {"--follow", &Run::follow, verb_bits("output"), 0, "", "JSON lines until it ends"},
     {"--match", &Run::match, verb_bits("output"), 0, "REGEX",
      "with --follow: only lines that match this (RE2)"},
-    {"--text", &Run::text, verb_bits("stdin"), 0, "TEXT", "to write, with a newline"},
+    {"--text", &Run::text, verb_bits("stdin"), 0, "TEXT",
+     "to write, with a newline unless it is empty"},
     {"--keys", &Run::keys, verb_bits("stdin"), 0, "KEYS", "to press, such as \"Up Escape F1 C-c\"",
      kText,
      "Of a task with a terminal. C-, M- and S- stand for Ctrl, Alt and Shift, one character for "

@@ -105,11 +105,12 @@ Error complaint_of(const std::string& flag, const std::string& what) {
   return Error{ErrorCode::kBadFlag, what, flag, "--help lists the flags"};
 }
 
-// An empty value is nearly always a variable that was not set; it must not read as "no limit". A
+// An empty value is nearly always a variable that was not set; it must not read as "no limit": but
+// what is only said or written may be nothing. A
 // flag in the place of a command is the next one: CLI11 takes whatever comes.
 Status check_values(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
-    if (option->check_lname("description")) continue;
+    if (option->check_lname("description") || option->check_lname("text")) continue;
     for (const std::string& value : option->results()) {
       const std::string name = option->get_name();
       const bool is_flag =

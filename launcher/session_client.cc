@@ -6,6 +6,7 @@
 #include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,6 +19,7 @@
 
 #include "base/files.h"
 #include "base/pointers.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "json/reader.h"
 #include "json/writer.h"
@@ -32,6 +34,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view kDigestMark = " sha256:";
 constexpr int kAttempts = 20;
 constexpr int kStartMilliseconds = 15'000;  // and for a greeting: what may take long comes after it
 
@@ -104,15 +107,19 @@ Status start_server(const SessionClient::Wanted& wanted) {
   return read_error(*error);
 }
 
-// What may be secret is only named: a variable's value, a proxy's password.
+// The name of a variable, a proxy without its password; whole: what is no secret at all.
+std::string public_part(const std::string& flag, const std::string& value) {
+  if (flag == "--env") return value.substr(0, value.find('=') + 1);
+  return flag == "--upstream-proxy" ? without_users(value, Urls::kOfProxy) : value;
+}
+
+// What without_secrets() has made of them.
 std::string shown(const std::string& flag, const std::vector<std::string>& values) {
   std::string out = flag;
   for (const std::string& value : values) {
-    if (flag == "--env") {
-      out += " " + value.substr(0, value.find('=')) + "=...";
-    } else {
-      out += " " + (flag == "--upstream-proxy" ? without_users(value, Urls::kOfProxy) : value);
-    }
+    const std::size_t secret = value.find(kDigestMark);
+    out += " " + value.substr(0, secret) +
+           (secret != std::string::npos && flag == "--env" ? "..." : "");
   }
   return out;
 }
@@ -139,13 +146,14 @@ std::optional<std::vector<std::string>> values_of(const json& greeting, const st
 }
 
 // A session that runs keeps what it was started with.
-Status check_agreement(const json& greeting, const SessionClient::Wanted& wanted) {
+Status check_agreement(const json& greeting, const SessionClient::Wanted& wanted,
+                       const std::string& token) {
   const auto protocol = greeting.find("protocol");
   if (protocol == greeting.end() || *protocol != kServeProtocol) {
     return session_error("session '" + wanted.session + "' is served by another version of sbx-run",
                          "end that server, or use another --session");
   }
-  for (const auto& [flag, values] : wanted.flags) {
+  for (const auto& [flag, values] : without_secrets(wanted.flags, token)) {
     const std::optional<std::vector<std::string>> has = values_of(greeting, flag);
     if (has == values ||
         (flag == "--workspace" && values.front() == text_at(greeting, "workspace"))) {
@@ -185,6 +193,17 @@ std::vector<std::string> flag_arguments(const SessionFlags& flags) {
     for (const std::string& value : values) arguments.push_back(flag + "=" + value);
   }
   return arguments;
+}
+
+SessionFlags without_secrets(SessionFlags flags, const std::string& token) {
+  for (auto& [flag, values] : flags) {
+    for (std::string& value : values) {
+      std::string open = public_part(flag, value);
+      if (open == value) continue;
+      value = std::move(open) + std::string(kDigestMark) + sha256_hex(token + sha256_hex(value));
+    }
+  }
+  return flags;
 }
 
 std::string flags_json(const SessionFlags& flags) {
@@ -241,19 +260,24 @@ Result<SessionClient> SessionClient::open(const Wanted& wanted, const Environmen
     SessionClient client(std::move(fd).value());
     const bool is_bounded = wanted.patience_ms != 0;
     client.wait_at_most(is_bounded ? wanted.patience_ms : kStartMilliseconds);
+    const std::string token = read_token(directory, name);
     std::string params = "{}";
-    if (wanted.as_operator || !wanted.approve.empty()) {
+    if (wanted.as_operator || wanted.above_ceilings || !wanted.approve.empty()) {
       params.clear();
       JsonWriter json(params);
       json.begin_object();
       json.key("token");
-      json.string(read_token(directory, name));
+      json.string(token);
+      if (wanted.above_ceilings) {
+        json.key("above_ceilings");
+        json.boolean(true);
+      }
       json.end_object();
     }
     const Result<std::string> greeting = client.call("hello", params);
     if (greeting.ok()) {
       SBX_TRY(const json said, read_json_strict(greeting.value()));
-      SBX_CHECK_OK(check_agreement(said, wanted));
+      SBX_CHECK_OK(check_agreement(said, wanted, token));
       client.greeting_ = greeting.value();
       if (!is_bounded) client.wait_at_most(0);
       if (!wanted.approve.empty()) SBX_CHECK_OK(client.grant(wanted.approve));
@@ -284,9 +308,31 @@ Status SessionClient::grant(const std::string& digest) {
   return answer.error();
 }
 
+// While nobody heeds signals it is the read that waits.
+Status SessionClient::wait_for_server() {
+  constexpr int kAfterSignalMs = 5000;  // the tree is killed at once
+  while (signal_fd_ >= 0) {
+    struct pollfd ready[2] = {{fd_.get(), POLLIN, 0}, {signal_fd_, POLLIN, 0}};
+    const int some = poll(ready, 2, signal_ == 0 ? -1 : kAfterSignalMs);
+    if (some < 0) continue;
+    struct signalfd_siginfo info {};
+    const bool is_signal =
+        ready[1].revents != 0 && ::read(signal_fd_, &info, sizeof info) == ssize_t{sizeof info};
+    if (some == 0 || (is_signal && (signal_ != 0 || awaited_ == 0))) {
+      if (signal_ == 0) signal_ = static_cast<int>(info.ssi_signo);
+      return Error{ErrorCode::kCancelled, "a signal ended it", "", ""};
+    }
+    if (!is_signal) return {};
+    signal_ = static_cast<int>(info.ssi_signo);
+    send("cancel", R"({"id":)" + std::to_string(awaited_) + "}");
+  }
+  return {};
+}
+
 Result<std::string> SessionClient::read_line() {
   for (;;) {
     if (auto line = reader_.next()) return std::move(line->text);
+    SBX_CHECK_OK(wait_for_server());
     errno = 0;
     const IoState state = read_some(fd_.get(), reader_);
     if (state == IoState::kBlocked && errno == EAGAIN) {
@@ -314,6 +360,7 @@ void SessionClient::wait_at_most(int milliseconds) const {
 Result<std::string> SessionClient::call(std::string_view method, std::string_view params,
                                         const Notify& notify) {
   const std::string id = std::to_string(++last_id_);
+  awaited_ = last_id_;
   const std::string line = write_request(id, method, params) + "\n";
   const bool is_sent = write_all(fd_.get(), line);
   for (;;) {
@@ -373,6 +420,7 @@ Status SessionClient::read(const Notify& take, const Answered& answered) {
 }
 
 Status SessionClient::next(const Notify& notify) {
+  awaited_ = 0;
   SBX_TRY(const std::string text, read_line());
   auto read = read_message(text);
   const auto* message = std::get_if<RpcMessage>(&read);

@@ -22,6 +22,9 @@ namespace sbx {
 std::vector<std::string> flag_arguments(const SessionFlags& flags);
 // As a JSON object of arrays.
 std::string flags_json(const SessionFlags& flags);
+// What may be secret in them (a variable's value, a proxy's password) as a digest that says nothing
+// to who has not the session's token, and is the same for the same value.
+SessionFlags without_secrets(SessionFlags flags, const std::string& token);
 
 Result<Directory> runtime_directory(const Environment& environment);
 std::string socket_name(const std::string& session);
@@ -41,7 +44,8 @@ class SessionClient {
     std::string approve{};     // a digest that is granted first, as the operator
     // The workspace of one that is to be started without a flag for it; null: one of its own.
     std::function<Result<std::string>()> default_workspace{};
-    int patience_ms = 0;  // for one that does not answer; 0: any, but for the greeting
+    int patience_ms = 0;          // for one that does not answer; 0: any, but for the greeting
+    bool above_ceilings = false;  // what is asked for is the operator's own; shows the token
   };
   // Errors: kSessionFailed; those of `serve` where it had to be started and did not come up.
   static Result<SessionClient> open(const Wanted& wanted, const Environment& environment);
@@ -65,6 +69,10 @@ class SessionClient {
   Status read(const Notify& take, const Answered& answered);
   // Without reading: what came together with something else.
   void take_whole(const Notify& take);
+  // From here on a signal that comes over `signal_fd` cancels the call that is waited for, whose
+  // answer says so; a second one, or a server that is silent then, ends the wait: kCancelled.
+  void heed_signals(int signal_fd) { signal_fd_ = signal_fd; }
+  int signal() const { return signal_; }  // that came; 0: none
   // The next notification. Errors: kSessionFailed where the server goes away.
   Status next(const Notify& notify);
 
@@ -72,12 +80,16 @@ class SessionClient {
   explicit SessionClient(OwnedFd fd) : fd_(std::move(fd)) {}
   Result<std::string> read_line();
   Status grant(const std::string& digest);
+  Status wait_for_server();
   void wait_at_most(int milliseconds) const;
 
   OwnedFd fd_;
   std::string greeting_;
   LineReader reader_{std::size_t{256} << 20};
   unsigned last_id_ = 0;
+  unsigned awaited_ = 0;  // the call that is waited for
+  int signal_fd_ = -1;
+  int signal_ = 0;
 };
 
 }  // namespace sbx

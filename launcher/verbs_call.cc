@@ -107,8 +107,10 @@ Result<CallAnswer> call_session(const RunOptions& options, const Invocation& inv
   SBX_TRY(SessionClient client,
           SessionClient::open({options.session, true, true, std::move(settings), options.approve},
                               invocation.environment));
+  SBX_TRY(const OwnedFd signals, signal_descriptor(false));
+  client.heed_signals(signals.get());
   SBX_TRY(std::string answer, client.call(method, params));
-  return CallAnswer{std::move(answer), 0};
+  return CallAnswer{std::move(answer), client.signal()};
 }
 
 }  // namespace

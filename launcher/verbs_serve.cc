@@ -48,7 +48,7 @@ Result<std::string> make_token() {
 
 // The members that every client is greeted with.
 std::string greeting_members(const RunOptions& options, const SessionFlags& flags,
-                             const Policy& policy) {
+                             const Policy& policy, const std::string& token) {
   std::string text;
   JsonWriter json(text);
   json.begin_object();
@@ -65,7 +65,7 @@ std::string greeting_members(const RunOptions& options, const SessionFlags& flag
   json.key("workspace");
   json.string(policy.sandbox.workspace);
   json.key("options");
-  json.verbatim(flags_json(flags));
+  json.verbatim(flags_json(without_secrets(flags, token)));
   json.end_object();
   return text.substr(1, text.size() - 2);
 }
@@ -178,7 +178,8 @@ class Serving {
       server.limits.idle = std::chrono::milliseconds(*parse_duration_ms(options_.idle));
     }
     SBX_TRY(server.greeting.operator_token, make_token());
-    server.greeting.members = greeting_members(options_, flags_, *session.policy);
+    server.greeting.members =
+        greeting_members(options_, flags_, *session.policy, server.greeting.operator_token);
     server.listener = std::move(listener);
     server.signal_fd = signals.get();
     server.owner_pidfd = owner.get();

@@ -15,6 +15,7 @@
 #include "json/reader.h"
 #include "output/terminal_text.h"
 #include "prepare.h"
+#include "profile/fields.h"
 #include "report/json.h"
 #include "serve_protocol.h"
 #include "session_client.h"
@@ -150,13 +151,17 @@ Result<json> output_params(const RunOptions& options) {
   return params;
 }
 
+// What no argument can be.
+const std::string kNoText(1, '\0');
+
 Result<json> stdin_params(const RunOptions& options) {
   SBX_TRY(json params, task_params(options));
+  const bool has_text = options.text != kNoText;
   if (!options.keys.empty()) {
     params["keys"] = options.keys;
-    if (!options.text.empty()) params["text"] = options.text;
-  } else if (!options.text.empty()) {
-    params["text"] = options.text + "\n";
+    if (has_text) params["text"] = options.text;
+  } else if (has_text) {
+    params["text"] = options.text + (options.text.empty() ? "" : "\n");
   } else if (!options.close || isatty(STDIN_FILENO) == 0) {
     SBX_TRY(params["text"], read_source("-", "stdin"));
   }
@@ -231,9 +236,9 @@ Status add_size(const RunOptions& options, json& params) {
 
 namespace {
 
+// `options` has what stands for a flag that is not given.
 template <typename Ask>
-int answered_verb(const Invocation& invocation, const Ask& ask_for) {
-  RunOptions options;
+int answered_verb(const Invocation& invocation, RunOptions options, const Ask& ask_for) {
   if (const auto status = parse_task(invocation, options)) return *status;
   const Result<std::string> answer = ask_for(options);
   if (!answer.ok()) return refuse(answer.error(), invocation);
@@ -242,7 +247,7 @@ int answered_verb(const Invocation& invocation, const Ask& ask_for) {
 
 // The method has the verb's name.
 int simple_verb(const Invocation& invocation, Params params) {
-  return answered_verb(invocation, [&](const RunOptions& options) {
+  return answered_verb(invocation, {}, [&](const RunOptions& options) {
     return ask(options.session, invocation, invocation.verb->name, params(options));
   });
 }
@@ -389,6 +394,7 @@ Result<SessionClient> open_session(const RunOptions& options, const Invocation& 
     for (const std::string& warning : warnings) warn(warning);
     return workspace;
   };
+  wanted.above_ceilings = !options.timeout.empty();
   return SessionClient::open(wanted, invocation.environment);
 }
 
@@ -404,7 +410,9 @@ Result<json> shell_params(const RunOptions& options) {
   }
   if (!options.cwd.empty()) params["cwd"] = options.cwd;
   if (!options.approve.empty()) params["approval"] = options.approve;
-  if (!options.timeout.empty() && options.timeout != kNoTimeout) {
+  if (options.timeout == kNoTimeout) {
+    params["timeout_ms"] = kWeekMs;
+  } else if (!options.timeout.empty()) {
     SBX_TRY(params["timeout_ms"], duration(options.timeout, "--timeout"));
   }
   return params;
@@ -425,9 +433,10 @@ int verb_start(const Invocation& invocation) {
 
 int verb_status(const Invocation& invocation) { return simple_verb(invocation, task_params); }
 int verb_stdin(const Invocation& invocation) {
-  return answered_verb(invocation, [&invocation](const RunOptions& options) {
-    return send_stdin(options, invocation);
-  });
+  RunOptions none;
+  none.text = kNoText;
+  return answered_verb(invocation, std::move(none),
+                       [&](const RunOptions& options) { return send_stdin(options, invocation); });
 }
 int verb_kill(const Invocation& invocation) { return simple_verb(invocation, kill_params); }
 int verb_reset(const Invocation& invocation) { return simple_verb(invocation, kill_params); }

@@ -150,6 +150,8 @@ Result<int> call_in_session(const RunOptions& options, const Invocation& invocat
   SBX_TRY(SessionClient client,
           SessionClient::open({options.session, true, false, std::move(flags), options.approve},
                               invocation.environment));
+  SBX_TRY(const OwnedFd signals, signal_descriptor(false));
+  client.heed_signals(signals.get());
   const nlohmann::ordered_json params = parse_ordered_json(text);
   Stream stream(decoded.task_id);
   const auto notify = [&](const std::string& method, const std::string& event) {
@@ -165,7 +167,8 @@ Result<int> call_in_session(const RunOptions& options, const Invocation& invocat
     result = call({{"task_id", decoded.task_id}});
     if (!result.ok()) return own_error(result.error());
   }
-  return print(read_answer(result.value()), -1);
+  const int status = print(read_answer(result.value()), -1);
+  return client.signal() == 0 ? status : 128 + client.signal();
 }
 
 }  // namespace

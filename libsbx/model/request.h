@@ -37,6 +37,7 @@ struct Request {
   std::optional<bool> network;  // true: must be granted; false: none; absent: as the policy says
   std::optional<std::int64_t> output_kb;
   std::optional<std::int64_t> file_kb;
+  bool above_ceilings = false;  // its limits are the operator's own; no key of JSON says so
   bool merge = false;
   std::string approval;  // the digest of a granted approval; empty: none
 };

@@ -36,16 +36,19 @@ class OwnPolicy {
 constexpr std::int64_t kMost = kUnbounded >> 12;
 
 // `limit` and `ceiling` in `unit`s of the request's value. No limit: any value lowers it. No
-// ceiling: the limit itself is the ceiling. A ceiling below the limit takes nothing away.
+// ceiling: the limit itself is the ceiling. A ceiling below the limit takes nothing away. `above`
+// the ceiling only the managed policy holds it.
 Status lower_or_raise(Limit& limit, const Limit& ceiling, std::int64_t wanted, std::int64_t unit,
-                      const std::string& name, const RunPolicy& run) {
-  if (limit) {
-    const std::int64_t highest = std::max(*limit, ceiling ? *ceiling * unit : 0);
+                      const std::string& name, const RunPolicy& run, bool above) {
+  const auto managed = run.managed_limits.find(name);
+  const bool has_managed = managed != run.managed_limits.end();
+  if (limit && (!above || has_managed)) {
+    const std::int64_t highest = std::max(*limit, above     ? managed->second.most * unit
+                                                  : ceiling ? *ceiling * unit
+                                                            : 0);
     if (wanted > highest / unit) {
       // A limit that a flag set in bytes may lie between two values of the request's.
-      const auto managed = run.managed_limits.find(name);
-      const bool is_managed =
-          managed != run.managed_limits.end() && managed->second.most * unit <= highest;
+      const bool is_managed = has_managed && managed->second.most * unit <= highest;
       return Error{ErrorCode::kAboveCeiling,
                    name + " " + std::to_string(wanted) + " is above the ceiling of " +
                        std::to_string(highest / unit) +
@@ -115,7 +118,8 @@ Result<SharedPolicy> apply_request(const SharedPolicy& policy, const Request& re
   const LimitsProfile& ceilings = policy->run.ceilings;
   if (request.timeout_ms) {
     SBX_CHECK_OK(lower_or_raise(own.edit().run.limits.timeout_ms, ceilings.timeout_ms,
-                                *request.timeout_ms, 1, "timeout_ms", policy->run));
+                                *request.timeout_ms, 1, "timeout_ms", policy->run,
+                                request.above_ceilings));
   } else if (unnamed != TimeLimit::kOfPolicy && policy->run.limits.timeout_ms) {
     const auto managed = policy->run.managed_limits.find("timeout_ms");
     const bool is_managed =
@@ -124,11 +128,11 @@ Result<SharedPolicy> apply_request(const SharedPolicy& policy, const Request& re
   }
   if (request.output_kb) {
     SBX_CHECK_OK(lower_or_raise(own.edit().run.output_bytes, ceilings.output_kb, *request.output_kb,
-                                1024, "output_kb", policy->run));
+                                1024, "output_kb", policy->run, request.above_ceilings));
   }
   if (request.file_kb) {
     SBX_CHECK_OK(lower_or_raise(own.edit().sandbox.file_bytes, ceilings.file_kb, *request.file_kb,
-                                1024, "file_kb", policy->run));
+                                1024, "file_kb", policy->run, request.above_ceilings));
   }
   if (request.network) SBX_CHECK_OK(apply_network(own, *request.network));
   if (!request.env.empty()) SBX_CHECK_OK(apply_env(own.edit().run.environment, request.env));

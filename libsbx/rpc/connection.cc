@@ -155,7 +155,13 @@ void Connection::answer(std::uint64_t serial, const Result<WriteValue>& result) 
 
 Result<std::string> Connection::hello(std::string_view params) {
   SBX_TRY(const std::vector<RawMember> members, read_members(params));
+  bool is_lifted = false;
   for (const RawMember& member : members) {
+    if (member.key == "above_ceilings") {
+      is_lifted = member.value == "true";
+      if (is_lifted || member.value == "false") continue;
+      return Error{ErrorCode::kWrongType, "must be true or false", "/above_ceilings", ""};
+    }
     if (member.key != "token") return unknown_param(member.key);
     SBX_TRY(const nlohmann::json token, read_json_strict(member.value));
     if (token.is_null()) continue;
@@ -168,6 +174,11 @@ Result<std::string> Connection::hello(std::string_view params) {
     }
     is_operator_ = true;
   }
+  if (is_lifted && !is_operator_) {
+    return Error{ErrorCode::kNotGranted, "only the operator's limits are above the ceilings",
+                 "/above_ceilings", "show the operator's token with it"};
+  }
+  if (is_lifted) dispatcher_.service().lift_ceilings(client_);
   return "{" + greeting_.members + (greeting_.members.empty() ? "" : ",") +
          "\"operator\":" + (is_operator_ ? "true" : "false") + "}";
 }

@@ -83,8 +83,11 @@ const SharedPolicy& Service::policy_or_own(const SharedPolicy& policy) const {
 }
 
 // What ends at once is logged here, the rest when it ends: step().
-Result<TaskPointer> Service::begin(TaskKind kind, RunCall& command) {
+Result<TaskPointer> Service::begin(ClientId client, TaskKind kind, RunCall& command) {
   if (!audit_.ok()) return audit_.error();
+  if (const auto asks = clients_.find(client); asks != clients_.end()) {
+    command.request.above_ceilings = asks->second.above_ceilings;
+  }
   Result<TaskPointer> begun =
       command.in_shell ? session_.run_in_shell(kind, std::move(command.request), command.policy)
                        : session_.start(kind, std::move(command.request), command.policy,
@@ -95,8 +98,9 @@ Result<TaskPointer> Service::begin(TaskKind kind, RunCall& command) {
 }
 
 Status Service::try_run(Ask& ask, RunCall& command) {
-  SBX_TRY(const TaskPointer task,
-          begin(command.is_followed ? TaskKind::kStreamedRun : TaskKind::kRun, command));
+  SBX_TRY(
+      const TaskPointer task,
+      begin(ask.client, command.is_followed ? TaskKind::kStreamedRun : TaskKind::kRun, command));
   if (!task->is_running()) {
     answer(std::move(ask), task);
     return {};
@@ -119,7 +123,7 @@ void Service::run(Ask ask, RunCall command) { finish(ask, try_run(ask, command))
 Status Service::try_start(Ask& ask, RunCall& command) {
   SBX_TRY(Follower follower, Follower::make(command.match, 0));
   SBX_TRY(const TaskPointer task,
-          begin(command.terminal ? TaskKind::kTerminal : TaskKind::kTask, command));
+          begin(ask.client, command.terminal ? TaskKind::kTerminal : TaskKind::kTask, command));
   if (!task->is_running()) {
     session_.forget(*task);
     answer(std::move(ask), task);

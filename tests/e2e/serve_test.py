@@ -308,6 +308,11 @@ class Socket(session_harness.Case):
             resident = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
         self.assertLess(resident, 200_000)
 
+    def test_an_empty_approval_is_a_bad_value(self):
+        _, path, _ = self.socket_server()
+        error = self.connect(path).error("run", command="true", approval="")["data"]
+        self.assertEqual((error["code"], error["where"]), ("bad_value", "/approval"))
+
     # A digest is granted by whoever showed the token.
     def test_only_the_token_makes_an_operator(self):
         _, path, token = self.socket_server()
@@ -315,7 +320,14 @@ class Socket(session_harness.Case):
         self.assertFalse(peer.call("hello")["operator"])
         self.assertEqual(peer.error("approve", digest="a" * 64)["data"]["code"], "not_granted")
         self.assertEqual(peer.error("hello", token="0" * 64)["data"]["where"], "/token")
+        self.assertEqual(peer.error("hello", above_ceilings=True)["data"]["where"], "/above_ceilings")
+        above = {"command": "true", "timeout_ms": 7_200_000}
+        self.assertEqual(peer.error("run", **above)["data"]["code"], "above_ceiling")
         self.assertTrue(peer.call("hello", token=token)["operator"])
+        self.assertEqual(peer.error("run", **above)["data"]["code"], "above_ceiling")
+        self.assertEqual(peer.error("run", **above, above_ceilings=True)["data"]["where"], "/above_ceilings")
+        peer.call("hello", token=token, above_ceilings=True)
+        self.assertEqual(peer.call("run", **above)["status"], "exited")
 
     def test_an_idle_server_leaves_after_ten_seconds(self):
         process, path, _ = self.socket_server()
@@ -328,6 +340,26 @@ class Socket(session_harness.Case):
         self.assertEqual(process.returncode, 0)
         self.assertGreater(time.monotonic() - began, 9)
         self.assert_nothing_left()
+
+
+class Verbs(session_harness.Case):
+    def test_a_signal_cancels_what_a_session_runs_for_it(self):
+        text = f"bash -c 'sleep 1000; : {self.marker}x'"
+        command = json.dumps({"command": text}).encode()
+        for words, params in ((["call", "--session", "s", "run"], command), (["tool", "--session", "s", "bash"], command),
+                              (["shell", "--session", "s"], text.encode())):
+            process = subprocess.Popen([harness.SBX_RUN, *words], env=self.env, cwd=self.work,
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.addCleanup(self.end, process)
+            process.stdin.write(params)
+            process.stdin.close()
+            process.stdin = None
+            self.assertTrue(session_harness.until(lambda: session_harness.processes(self.marker + "x")), words)
+            process.send_signal(signal.SIGINT)
+            answer = process.communicate(timeout=30)[0]
+            self.assertEqual(process.returncode, 130, (words, answer))
+            self.assertIn(b"cancelled", answer, words)
+            self.assertTrue(session_harness.until(lambda: not session_harness.processes(self.marker + "x")), words)
 
 
 if __name__ == "__main__":

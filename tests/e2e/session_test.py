@@ -90,6 +90,24 @@ class Tasks(session_harness.Case):
         self.assertEqual(self.verb("wait", *S, task)["stdout"].split()[0], hashlib.sha256(text.encode()).hexdigest())
 
     # B5
+    def test_an_empty_text_is_nothing_written(self):
+        task = self.start("cat; echo end")
+        self.assertEqual(self.verb("stdin", *S, task, "--text", ""), {"written": 0, "closed": False})
+        self.assertEqual(self.verb("stdin", *S, task, "--text", "", "--close"), {"written": 0, "closed": True})
+        self.assertEqual(self.verb("wait", *S, task)["stdout"], "end\n")
+
+    def test_a_time_limit_on_the_command_line_is_the_operators(self):
+        task = self.start("sleep 1000", "--timeout", "2h")
+        self.assertEqual(self.verb("shell", *S, "--timeout", "2h", "-c", "echo hi")["stdout"], "hi\n")
+        self.assertEqual(self.verb("shell", *S, "--timeout", "none", "-c", "echo hi")["stdout"], "hi\n")
+        for method in ("run", "start"):
+            answer = self.verb("call", *S, method, status=125, stdin=None,
+                               input=b'{"command": "true", "timeout_ms": 7200000}')
+            self.assertEqual(answer["error"]["code"], "above_ceiling", method)
+        late = self.start("sleep 1000", "--timeout", "300ms")
+        self.assertEqual(self.verb("wait", *S, late, status=124)["status"], "timed_out")
+        self.assertTrue(self.verb("status", *S, task)["is_running"])
+
     def test_kill_ends_what_ignores_sigterm(self):
         task = self.start(
             f"trap '' TERM; (echo deaf; sleep 1000; : {self.marker}x) & sleep 1000")
@@ -311,6 +329,11 @@ class Tasks(session_harness.Case):
             self.assertIn(has, answer["error"]["message"])
             for secret in (b"Zq7tR2mW9xK4vB1n", b"pw12345678"):
                 self.assertNotIn(secret, json.dumps(answer).encode())
+        self.start("true", "--env", "MY_TOKEN=Zq7tR2mW9xK4vB1n")
+        greeting = self.cli("call", *S, "hello").stdout
+        self.assertIn(b"MY_TOKEN=", greeting)
+        for secret in (b"Zq7tR2mW9xK4vB1n", b"pw12345678", b"joe"):
+            self.assertNotIn(secret, greeting)
 
     def test_sessions_are_apart(self):
         task = self.start("true", session="one")

@@ -68,6 +68,21 @@ TEST(ApplyRequest, ATaskHasTheTimeLimitOfTheManagedPolicyWhichErrorsName) {
   EXPECT_NE(refused.error().message.find("/etc/sbx/managed.d/a.json"), std::string::npos);
 }
 
+TEST(ApplyRequest, TheOperatorsOwnLimitsAreHeldByTheManagedPolicyAlone) {
+  Request request = sample_request();
+  request.above_ceilings = true;
+  request.timeout_ms = 7'200'000;
+  EXPECT_EQ(apply_to(sample_policy(), request).value()->run.limits.timeout_ms, 7'200'000);
+  Policy managed = sample_policy();
+  managed.run.managed_limits["timeout_ms"] = {3'600'000, "/etc/sbx/managed.d/a.json"};
+  const auto refused = apply_to(managed, request);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("of 3600000, which /etc/sbx/managed.d/a.json sets"),
+            std::string::npos);
+  request.timeout_ms = 3'600'000;
+  EXPECT_EQ(apply_to(managed, request).value()->run.limits.timeout_ms, 3'600'000);
+}
+
 TEST(ApplyRequest, LowersEveryLimit) {
   Request request = sample_request();
   request.timeout_ms = 1;
