@@ -400,7 +400,6 @@ Result<SessionOptions> make_session(const RunOptions& options, const Invocation&
   if (is_audited) context.profile_sha256 = loaded.sha256();
   fit_profile(tool, loaded);
   SBX_TRY(Policy policy, make_policy(std::move(loaded.profile), flags, std::move(context)));
-  SBX_CHECK_OK(check_flag_roots(policy));
   SBX_TRY(const std::vector<std::string> state,
           writable_state(policy.sandbox.filesystem, invocation));
   policy = with_own_files(std::move(policy), state);
@@ -416,9 +415,8 @@ Result<SessionOptions> make_session(const RunOptions& options, const Invocation&
   return out;
 }
 
-Result<Prepared> make_prepared(const RunOptions& options, const Invocation& invocation) {
+Status fill(const RunOptions& options, const Invocation& invocation, Prepared& out) {
   SBX_TRY(SessionOptions session, make_session(options, invocation, {}));
-  Prepared out;
   out.policy = std::move(session.policy);
   out.facts = std::move(session.facts);
   Request& request = out.request;
@@ -426,6 +424,7 @@ Result<Prepared> make_prepared(const RunOptions& options, const Invocation& invo
   request.command = options.program.empty() ? options.command : display_arguments(options.program);
   request.approval = options.approve;
   if (!options.description.empty()) request.description = options.description;
+  SBX_CHECK_OK(check_flag_roots(*out.policy));
   SBX_CHECK_OK(check_command(options));
   const bool is_fresh = out.policy->run.workspace.mode == WorkspaceMode::kFresh;
   if (!options.cwd.empty() && is_fresh) {
@@ -438,7 +437,7 @@ Result<Prepared> make_prepared(const RunOptions& options, const Invocation& invo
   } else if (!options.workspace.empty() && !is_fresh) {
     SBX_CHECK_OK(choose_start(request, *out.policy));
   }
-  return out;
+  return {};
 }
 
 }  // namespace
@@ -474,11 +473,22 @@ Result<std::string> default_workspace(const RunOptions& options, const Invocatio
 
 Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation,
                                        std::string_view tool) {
-  return without_secrets(make_session(options, invocation, tool));
+  Result<SessionOptions> made = make_session(options, invocation, tool);
+  if (made.ok()) {
+    if (Status roots = check_flag_roots(*made.value().policy); !roots.ok()) made = roots.error();
+  }
+  return without_secrets(std::move(made));
+}
+
+Status prepare(const RunOptions& options, const Invocation& invocation, Prepared& out) {
+  const Status status = fill(options, invocation, out);
+  return status.ok() ? status : without_secrets(status.error());
 }
 
 Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation) {
-  return without_secrets(make_prepared(options, invocation));
+  Prepared out;
+  SBX_CHECK_OK(prepare(options, invocation, out));
+  return out;
 }
 
 Status check_command(const RunOptions& options) {

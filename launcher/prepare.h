@@ -44,6 +44,8 @@ Status check_command(const RunOptions& options);
 
 // Errors: those of prepare_session(), of check_command() and of the working directory.
 Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation);
+// The same; with an error `out` has what there was by then: its policy may name an audit log.
+Status prepare(const RunOptions& options, const Invocation& invocation, Prepared& out);
 
 // How long a FIFO may be without a writer; what may end the wait: -1, nothing.
 struct StdinWait {

@@ -23,6 +23,7 @@
 #include "rpc/task_json.h"
 #include "run/http_process.h"
 #include "session/approval_records.h"
+#include "session/task.h"
 #include "stream.h"
 #include "verbs.h"
 
@@ -215,9 +216,20 @@ void let_people_decide(RunInput& input, const RunOptions& options, const Environ
   };
 }
 
+// What kept a run from being tried, where the log of it is known.
+void record_refused(const Prepared& prepared, const Error& error, const Invocation& invocation) {
+  if (prepared.policy == nullptr) return;
+  Result<Audit> audit = Audit::open(*prepared.policy);
+  if (!audit.ok()) return;
+  Task task(TaskKind::kRun, "", prepared.policy, prepared.request);
+  task.refuse(error, invocation.environment, prepared.facts.user_name);
+  Outcome outcome = *task.outcome();
+  audit.value().record(outcome);
+}
+
 Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invocation, bool terminal,
-                             int signal_fd) {
-  SBX_TRY(const Prepared prepared, prepare(options, invocation));
+                             int signal_fd, Prepared& prepared) {
+  SBX_CHECK_OK(prepare(options, invocation, prepared));
   for (int fd = 0; fd < 3; ++fd) {
     SBX_CHECK_OK(check_handed(fd, prepared.policy->sandbox.network.mode));
   }
@@ -254,9 +266,9 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
 
 // Ends the process with the answer; comes back only with what kept the run from being tried.
 Error run_and_answer(const RunOptions& options, Form form, const Invocation& invocation,
-                     int signal_fd) {
+                     int signal_fd, Prepared& prepared) {
   SBX_TRY(const StreamForm text, text_form(options, invocation.environment));
-  SBX_TRY(const Prepared prepared, prepare(options, invocation));
+  SBX_CHECK_OK(prepare(options, invocation, prepared));
   OwnedFd stdin_file;
   SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
   StdinWait wait{StdinWait{}.timeout_ms, signal_fd, owner.get()};
@@ -308,7 +320,9 @@ int verb_run(const Invocation& invocation) {
   Result<OwnedFd> signals = signal_descriptor(false);
   if (!signals.ok()) return answer(error_outcome(signals.error()), -1, form);
   const int signal_fd = signals.value().get();
-  const Error error = run_and_answer(options, form, invocation, signal_fd);
+  Prepared prepared;
+  const Error error = run_and_answer(options, form, invocation, signal_fd, prepared);
+  record_refused(prepared, error, invocation);
   Outcome outcome = error_outcome(error);
   if (error.code == ErrorCode::kCancelled) {  // by a signal, or by the caller's end
     const int number = read_signal(signal_fd);
@@ -337,9 +351,11 @@ int verb_exec(const Invocation& invocation) {
     complain(signals.error());
     return 125;
   }
-  Result<Outcome> run = parsed.ok()
-                            ? exec_outcome(options, invocation, terminal, signals.value().get())
-                            : Result<Outcome>(parsed.error());
+  Prepared prepared;
+  Result<Outcome> run =
+      parsed.ok() ? exec_outcome(options, invocation, terminal, signals.value().get(), prepared)
+                  : Result<Outcome>(parsed.error());
+  if (!run.ok()) record_refused(prepared, run.error(), invocation);
   const Outcome outcome = run.ok() ? std::move(run).value() : error_outcome(run.error());
   if (outcome.error) complain(*outcome.error);
   std::string account = exec_account(outcome);

@@ -149,6 +149,17 @@ class Audit(harness.Case):
         self.assertEqual(record["status"], "error")
         self.assertEqual(record["error"]["code"], "not_found")
 
+    def test_what_a_flag_names_and_is_missing_is_recorded(self):
+        flags = [(flag, "/no/such") for flag in ("--cwd", "--ro", "--rw", "--hide", "--stdin")]
+        for flag, path in flags:
+            self.raw(flag, path, "--audit", self.log, "-c", f"echo {TOKEN}")
+        self.raw("exec", "--cwd", "/no/such", "--audit", self.log, "-c", "true")
+        records = self.records()
+        self.assertEqual([record["error"]["where"] for record in records], [flag for flag, _ in flags] + ["--cwd"])
+        for record in records:
+            self.assertEqual((record["status"], record["verdict"]), ("error", None))
+            self.assertNotIn(TOKEN, record["command"])
+
     def test_a_log_that_cannot_be_written_is_an_error_before_the_start(self):
         real = self.write("real", "")
         os.symlink(real, os.path.join(self.base, "link"))
