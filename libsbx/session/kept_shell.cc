@@ -7,7 +7,6 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -519,6 +518,9 @@ void KeptShell::press() {
     // It has not been asked to run, or takes ^C for its own.
   } else if (!is_alone && call.looks <= kGentleLooks) {
     process_.interrupt();
+  } else if (is_alone && !is_at_work && call.looks > 1) {
+    // It may be at the prompt that a PROMPT_COMMAND of the call's own has led to.
+    process_.press(kShellWakeKey);
   } else {
     process_.kill_front();
   }
@@ -534,16 +536,7 @@ void KeptShell::show_prompt() {
 
 // While something else is in the foreground, the shell comes by itself before its next prompt.
 void KeptShell::wake() {
-  const int master = shell_->terminal()->master();
-  if (process_.has_foreground()) {
-    // As readline has it; a call may have left it otherwise.
-    struct termios modes {};
-    if (tcgetattr(master, &modes) == 0 && (modes.c_lflag & ICANON) != 0) {
-      modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-      tcsetattr(master, TCSANOW, &modes);
-    }
-    (void)!write(master, kShellWakeKey.data(), kShellWakeKey.size());
-  }
+  if (process_.has_foreground()) process_.press(kShellWakeKey);
   state_ = State::kWaking;
   look_ = loop_.after(kWakeAgain, [this] {
     if (state_ == State::kWaking) wake();

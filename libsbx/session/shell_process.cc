@@ -98,6 +98,15 @@ bool ShellProcess::is_alone() const {
   return !file.is_open() || read(file.get(), &byte, 1) != 1;
 }
 
+void ShellProcess::press(std::string_view key) const {
+  struct termios modes {};
+  if (tcgetattr(master_, &modes) == 0 && (modes.c_lflag & ICANON) != 0) {
+    modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    tcsetattr(master_, TCSANOW, &modes);
+  }
+  (void)!write(master_, key.data(), key.size());
+}
+
 void ShellProcess::interrupt() const { ioctl(master_, TIOCSIG, SIGINT); }
 
 void ShellProcess::kill_front() const {

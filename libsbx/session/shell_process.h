@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <string_view>
 
 #include "base/owned_fd.h"
 #include "base/result.h"
@@ -28,8 +29,11 @@ class ShellProcess {
   std::string directory() const;
   bool has_foreground() const;  // itself, not a command
   bool is_alone() const;        // … and it has no children
-  void interrupt() const;       // ^C
-  void kill_front() const;      // the command in the foreground
+  // A key at its prompt: the terminal is made as readline has it, where a call has left it
+  // otherwise.
+  void press(std::string_view key) const;
+  void interrupt() const;   // ^C
+  void kill_front() const;  // the command in the foreground
   // Whether it has run itself since the last time, and not only waited for its turn.
   bool has_worked(std::chrono::nanoseconds& until_now) const;
 

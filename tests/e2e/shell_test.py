@@ -382,6 +382,10 @@ class Ends(Case):
             result = self.run_kept("sleep 1000", timeout_ms=300)
             self.assertEqual((result["status"], result["shell"]), ("timed_out", KEPT), (game, result))
             self.says("echo $x", "5\n")
+        for game in ("echo mine", "sleep 1000"):
+            result = self.run_kept(f"PROMPT_COMMAND='{game}'; y=6; sleep 1000", timeout_ms=300)
+            self.assertEqual((result["status"], result["shell"]), ("timed_out", KEPT), (game, result))
+            self.says("echo $x $y", "5 6\n")
         self.says("unset PROMPT_COMMAND; readonly PROMPT_COMMAND=true")
         self.says("echo $x; (exit 3)", "5\n", code=3)
 
