@@ -13,10 +13,10 @@ struct Mode {
 };
 // The alternate screens last: what else is undone, is undone on them.
 // The cursor keys' first.
-constexpr Mode kModes[] = {{"1"},    {"5"},        {"6"},    {"69"},   {"7", true}, {"9"},
-                           {"12"},   {"25", true}, {"66"},   {"1000"}, {"1001"},    {"1002"},
-                           {"1003"}, {"1004"},     {"1005"}, {"1006"}, {"1015"},    {"1016"},
-                           {"2004"}, {"2026"},     {"47"},   {"1047"}, {"1049"}};
+constexpr Mode kModes[] = {
+    {"1"},    {"5"},    {"6"},    {"69"},   {"7", true}, {"9"},    {"12"},   {"25", true}, {"66"},
+    {"1000"}, {"1001"}, {"1002"}, {"1003"}, {"1004"},    {"1005"}, {"1006"}, {"1015"},     {"1016"},
+    {"2004"}, {"2026"}, {"2027"}, {"2031"}, {"47"},      {"1047"}, {"1049"}};
 constexpr std::size_t kFirstScreen = std::size(kModes) - 3;
 constexpr std::string_view kOrigin = "6";
 struct Colour {

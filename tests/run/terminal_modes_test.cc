@@ -25,6 +25,7 @@ TEST(TerminalModes, UndoesWhatWasLeftOnAndTheScreenLast) {
   EXPECT_EQ(undo("\x1b[31mred"), "\x1b[0m");
   EXPECT_EQ(undo("\x1b[?1049h\x1b[?1;25l\x1b[?1000;1006h\x1b[?2004h\x1b="),
             "\x1b>\x1b[?25h\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1049l");
+  EXPECT_EQ(undo("\x1b[?2027;2031h"), "\x1b[?2027l\x1b[?2031l");
   EXPECT_EQ(undo("\x1b[?7l"), "\x1b[?7h");
   EXPECT_EQ(undo("\x1b(0qqq"), "\x0f\x1b(B");
   EXPECT_EQ(undo("\x1b[4 q"), "\x1b[0 q");
