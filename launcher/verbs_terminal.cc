@@ -7,6 +7,7 @@
 
 #include <cctype>
 
+#include "output/terminal_text.h"
 #include "run/caller_terminal.h"
 #include "session_verbs.h"
 #include "task_text.h"
@@ -43,10 +44,21 @@ std::size_t cut_off(std::string_view text) {
   return 0;
 }
 
+// It knows no escapes.
+bool is_dumb(const Environment& environment) {
+  const auto type = environment.find("TERM");
+  return type != environment.end() && type->second == "dumb";
+}
+
 class Attachment {
  public:
-  Attachment(SessionClient client, std::string task_id, char key, int signal_fd)
-      : client_(std::move(client)), task_id_(std::move(task_id)), key_(key), signals_(signal_fd) {}
+  Attachment(SessionClient client, std::string task_id, char key, int signal_fd,
+             const Environment& environment)
+      : client_(std::move(client)),
+        task_id_(std::move(task_id)),
+        key_(key),
+        signals_(signal_fd),
+        filter_(is_dumb(environment) ? TerminalText::Kind::kText : TerminalText::Kind::kScreen) {}
 
   // The exit status. Errors: what ended it otherwise.
   Result<int> run() {
@@ -86,6 +98,7 @@ class Attachment {
     const json message = parsed(text);
     if (!message.is_object() || text_of(message, "task_id") != task_id_) return;
     if (method.empty() && message.contains("repaint")) {
+      (void)filter_.finish();
       show(text_of(message, "repaint"));
       if (!message.value("is_running", false)) exit_ = status_of(message);
     } else if (method == "task.output") {
@@ -98,8 +111,9 @@ class Attachment {
   }
 
   void show(const std::string& text) {
-    if (terminal_) terminal_->note(text);
-    out_ += text;
+    const std::string shown = filter_.append(text);
+    if (terminal_) terminal_->note(shown);
+    out_ += shown;
   }
 
   Status turn(const SessionClient::Notify& notify) {
@@ -145,6 +159,7 @@ class Attachment {
   std::string task_id_;
   char key_;
   int signals_;
+  TerminalText filter_;
   std::optional<CallerTerminal> terminal_;
   std::string out_;
   std::string typed_;
@@ -156,7 +171,8 @@ Result<int> attach(const RunOptions& options, const Invocation& invocation) {
   SBX_TRY(const char key, key_of(options.detach_key));
   SBX_TRY(const OwnedFd signals, signal_descriptor(true));
   SBX_TRY(SessionClient client, SessionClient::open({options.session}, invocation.environment));
-  return Attachment(std::move(client), options.task_id, key, signals.get()).run();
+  return Attachment(std::move(client), options.task_id, key, signals.get(), invocation.environment)
+      .run();
 }
 
 Result<int> shell_here(const RunOptions& options, const Invocation& invocation) {
@@ -164,14 +180,21 @@ Result<int> shell_here(const RunOptions& options, const Invocation& invocation) 
   SBX_TRY(const OwnedFd signals, signal_descriptor(true));
   SBX_TRY(SessionClient client, open_session(options, invocation));
   SBX_TRY(const std::string started, client.call("shell", "{}"));
-  return Attachment(std::move(client), text_of(parsed(started), "task_id"), key, signals.get())
+  return Attachment(std::move(client), text_of(parsed(started), "task_id"), key, signals.get(),
+                    invocation.environment)
       .run();
 }
 
-Result<std::string> shell_call(const RunOptions& options, const Invocation& invocation) {
+Result<std::string> shell_call(const RunOptions& options, const Invocation& invocation,
+                               int& signal) {
   SBX_TRY(const json params, shell_params(options));
   SBX_TRY(SessionClient client, open_session(options, invocation));
-  return client.call("run", params.dump(-1, ' ', false, json::error_handler_t::replace));
+  SBX_TRY(const OwnedFd signals, signal_descriptor(false));
+  client.heed_signals(signals.get());
+  Result<std::string> answer =
+      client.call("run", params.dump(-1, ' ', false, json::error_handler_t::replace));
+  signal = client.signal();
+  return answer;
 }
 
 }  // namespace
@@ -183,9 +206,11 @@ int verb_shell(const Invocation& invocation) {
     const Result<int> status = shell_here(options, invocation);
     return status.ok() ? status.value() : refuse(status.error(), invocation);
   }
-  const Result<std::string> answer = shell_call(options, invocation);
-  return answer.ok() ? finish(invocation, "run", answer.value())
-                     : refuse(answer.error(), invocation);
+  int signal = 0;
+  const Result<std::string> answer = shell_call(options, invocation, signal);
+  if (!answer.ok()) return refuse(answer.error(), invocation);
+  const int status = finish(invocation, "run", answer.value());
+  return signal == 0 ? status : 128 + signal;
 }
 
 int verb_attach(const Invocation& invocation) {

@@ -92,14 +92,16 @@ void TerminalText::take(std::string_view character, std::string& out) {
   }
   if (code == kCancel || code == kSubstitute) {
     state_ = State::kGround;
+    if (kind_ == Kind::kScreen) out += character;
     return;
   }
   switch (state_) {
     case State::kGround:
       return take_ground(character, code, out);
     case State::kEscape:
-      if (code >= 0x20) return take_escape(code);
-      state_ = State::kGround;
+      if (code >= 0x20) return take_escape(character, code, out);
+      // Within an escape a control character counts, and leaves it as it is.
+      if (kind_ != Kind::kScreen) state_ = State::kGround;
       return take_ground(character, code, out);
     case State::kSequence:
       if (code >= 0x20 && code < 0x7f) return take_sequence(code, out);
@@ -142,11 +144,16 @@ void TerminalText::begin(std::uint32_t introducer) {
 }
 
 void TerminalText::take_ground(std::string_view character, std::uint32_t code, std::string& out) {
-  if (code < 0x20 && code != '\n' && code != '\r' && code != '\t' && code != '\b') return;
+  const bool is_line = code == '\n' || code == '\r' || code == '\t' || code == '\b';
+  if (code < 0x20 && !is_line && kind_ != Kind::kScreen) return;
   if (code == 0x7f) return;
   // C1: as ESC and the character 0x40 below.
-  if (code >= 0x80 && code < 0xa0) return begin(code - 0x40);
-  if (character == kAccountMark) {
+  if (code >= 0x80 && code < 0xa0) {
+    const std::uint32_t as_escape = code - 0x40;
+    const char second = static_cast<char>(as_escape);
+    return take_escape({&second, 1}, as_escape, out);
+  }
+  if (character == kAccountMark && kind_ != Kind::kScreen) {
     out += '?';
   } else {
     out += character;
@@ -154,9 +161,13 @@ void TerminalText::take_ground(std::string_view character, std::uint32_t code, s
   is_fresh_line_ = code == '\n';
 }
 
-void TerminalText::take_escape(std::uint32_t code) {
-  if (code < 0x30) return;  // an intermediate character: the final one follows
-  begin(code);
+void TerminalText::take_escape(std::string_view character, std::uint32_t code, std::string& out) {
+  // An intermediate character: the final one follows.
+  if (code >= 0x30) begin(code);
+  if (kind_ != Kind::kScreen || state_ == State::kTitle || state_ == State::kString) return;
+  // What a sequence or an escape goes on with is as text.
+  state_ = State::kGround;
+  if (code < 0x7f) (out += '\x1b') += character;
 }
 
 void TerminalText::take_sequence(std::uint32_t code, std::string& out) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a command wrote → what a terminal may be sent of it: text and colours. Nothing that moves
 // the cursor, asks the terminal something, changes its modes or its title, or that could pass for
-// our own account.
+// our own account. A program that has the whole screen may do what strings are not needed for.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@ class TerminalText {
     kText,     // a terminal, without colours
     kColours,  // a terminal, with those that the command sets
     kBytes,    // no terminal: as it is, but for the mark
+    kScreen,   // a terminal that is the program's own: all but strings (OSC, DCS, APC, PM, SOS)
   };
   explicit TerminalText(Kind kind) : kind_(kind) {}
 
@@ -35,7 +36,7 @@ class TerminalText {
 
   void take(std::string_view character, std::string& out);
   void take_ground(std::string_view character, std::uint32_t code, std::string& out);
-  void take_escape(std::uint32_t code);
+  void take_escape(std::string_view character, std::uint32_t code, std::string& out);
   void take_sequence(std::uint32_t code, std::string& out);
   void take_string(std::uint32_t code);
   void begin(std::uint32_t introducer);

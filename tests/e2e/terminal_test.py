@@ -287,8 +287,8 @@ class Attached(session_harness.Case):
     def start(self, command):
         return self.verb("start", "--session", "a", "--pty", "-c", command)["task_id"]
 
-    def attach(self, task, *more, **size):
-        os.environ.update(self.env)
+    def attach(self, task, *more, environment=None, **size):
+        os.environ.update({**self.env, **(environment or {})})
         self.addCleanup(os.environ.pop, "SBX_TEST_MARKER", None)
         return Screen(self, shell=[harness.SBX_RUN, "attach", "--session", "a", task, *more], **size)
 
@@ -305,6 +305,16 @@ class Attached(session_harness.Case):
         shown = lambda: self.raw("screen", "--session", "a", task, env={**os.environ, **self.env}).stdout
         self.assertTrue(until(lambda: b"sbx-run: exited" in shown()), shown())
         self.assertEqual(shown().decode(), "? sbx-run: exited with 0\n")
+
+    def test_what_a_task_writes_reaches_the_terminal_without_strings(self):
+        command = r"printf '\033]52;c;eA==\007\033P+q544e\033\\\033_app\033\\\033[31mred\033[0m ok'; read x"
+        for terminal, seen in (("xterm-256color", rb"\x1b\[31mred\x1b\[0m ok"), ("dumb", b"red ok")):
+            screen = self.attach(self.start("sleep 0.5; " + command), environment={"TERM": terminal})
+            shown = screen.expect(seen).string
+            for part in (b"\x1b]", b"\x1bP", b"\x1b_", b"52;c", b"+q544e", b"app") + ((b"\x1b",) * (terminal == "dumb")):
+                self.assertNotIn(part, shown, terminal)
+            screen.type("\r")
+            screen.wait()
 
     def test_a_file_keeps_what_it_had(self):
         task = self.start("echo hello; sleep 0.3")

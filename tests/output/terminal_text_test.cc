@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "../../fuzz/output/properties.h"
 #include "corpus.h"
@@ -43,6 +44,39 @@ TEST(TerminalText, DropsTitlesStringsAndWhateverAsksOrMoves) {
                   "c"),
             "abc");
   EXPECT_EQ(shown("a\x1b[>4;1mb\x1b[1\"mc"), "abc");
+}
+
+TEST(TerminalText, LeavesAProgramItsScreenButNoStrings) {
+  const std::string screen =
+      "\x1b[?1049h\x1b[2J\x1b[1;31mx\x1b(0\x0e\x1b=\x1b"
+      "7\a\b\xc3\xa9\x18";
+  EXPECT_EQ(shown(screen, Kind::kScreen), screen);
+  EXPECT_EQ(shown("a\x1b]52;c;eA==\ab\x1bP+q544e\x1b\\c\x1b_app\x1b\\d\xc2\x9dtitle\xc2\x9c"
+                  "e",
+                  Kind::kScreen),
+            "abcde");
+  EXPECT_EQ(shown("\xc2\x9b"
+                  "2J",
+                  Kind::kScreen),
+            "\x1b[2J");
+}
+
+// Of every short text over what counts.
+TEST(TerminalText, NothingInFrontOfAStringLetsItThrough) {
+  const std::vector<std::string> parts = {"\x1b", "]",    "P",        "(",  "\n",      "a",
+                                          "\a",   "\x18", "\xc2\x9d", "\\", "\xc3\xa9"};
+  const std::size_t size = parts.size();
+  for (std::size_t number = 0; number < size * size * size * size; ++number) {
+    std::string text;
+    for (std::size_t left = number, i = 0; i < 4; ++i, left /= size) text += parts[left % size];
+    bool is_escape = false;
+    const std::string out = shown(text, Kind::kScreen);
+    ASSERT_EQ(out.find('\x9d'), std::string::npos) << number;
+    for (const char c : out) {
+      ASSERT_FALSE(is_escape && (c == ']' || c == 'P')) << number;
+      is_escape = c == '\x1b' || (is_escape && c < ' ' && c != '\x18');
+    }
+  }
 }
 
 TEST(TerminalText, ATitleWithoutAnEndEndsWithItsLine) {
