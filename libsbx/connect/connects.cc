@@ -148,8 +148,19 @@ void Connects::to_network(Errand& errand, const Endpoint& destination) {
   connect(errand);
 }
 
+void Connects::relay(const Errand& errand, const Endpoint& destination) {
+  gateway_->look_for_server(destination, [this, id = errand.call.id, destination](bool is_there) {
+    Errand* const waiting = connector_->find(id);
+    if (waiting == nullptr) return;
+    if (is_there) return connect_relayed(*waiting, destination);
+    // A server inside may be there, where no listener of ours is.
+    const bool is_inside = is_loopback(destination.address) && !gateway_->has_listener(destination);
+    return is_inside ? connect(*waiting) : refuse(*waiting, ECONNREFUSED);
+  });
+}
+
 // Makes sure that a listener of the gateway stands at the destination, then connects to it.
-void Connects::relay(Errand& errand, const Endpoint& destination) {
+void Connects::connect_relayed(Errand& errand, const Endpoint& destination) {
   if (gateway_->has_listener(destination)) return connect(errand);
   InsideRequest request;
   request.kind = InsideRequest::Kind::kListen;

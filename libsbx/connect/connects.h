@@ -68,7 +68,8 @@ class Connects {
   void take(Errand& errand, Step step, int error);
   void decide(Errand& errand);
   void to_network(Errand& errand, const Endpoint& destination);
-  void relay(Errand& errand, const Endpoint& destination);
+  void relay(const Errand& errand, const Endpoint& destination);
+  void connect_relayed(Errand& errand, const Endpoint& destination);
   void ask_for_dns(const Errand& errand);
   void to_unix(Errand& errand);
   void ask_for_diag(const Errand& errand);

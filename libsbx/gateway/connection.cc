@@ -69,12 +69,7 @@ void RelayedConnection::start() {
   }
   if (has_upstream()) return dial_upstream();
   if (!destination_.name.empty()) return resolve();
-  std::vector<Endpoint> targets{*endpoint};
-  // A server on the host's loopback often listens on IPv4 only.
-  if (destination_.is_host_port && endpoint->address.is_v6) {
-    targets.push_back({ipv4(127, 0, 0, 1), endpoint->port});
-  }
-  dial(std::move(targets));
+  dial(literal_targets(destination_));
 }
 
 void RelayedConnection::resolve() {

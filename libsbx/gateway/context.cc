@@ -50,6 +50,15 @@ Destination judge_destination(GatewayContext& context, const Endpoint& endpoint)
   return destination;
 }
 
+// A server on the host's loopback often listens on IPv4 only.
+std::vector<Endpoint> literal_targets(const Destination& destination) {
+  std::vector<Endpoint> targets{destination.endpoint};
+  if (destination.is_host_port && destination.endpoint.address.is_v6) {
+    targets.push_back({ipv4(127, 0, 0, 1), destination.endpoint.port});
+  }
+  return targets;
+}
+
 void deny_destination(GatewayContext& context, const Destination& destination,
                       const std::string& operation, const std::string& program) {
   const Endpoint& endpoint = destination.endpoint;

@@ -107,6 +107,8 @@ struct Destination {
   std::string text() const;  // "name:port" or "address:port"
 };
 Destination judge_destination(GatewayContext& context, const Endpoint& endpoint);
+// What is dialled for an address that stands for no name.
+std::vector<Endpoint> literal_targets(const Destination& destination);
 void deny_destination(GatewayContext& context, const Destination& destination,
                       const std::string& operation, const std::string& program);
 

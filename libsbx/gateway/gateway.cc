@@ -230,6 +230,46 @@ bool Gateway::would_relay(const Endpoint& destination) {
   return judge_destination(context_, destination).is_allowed;
 }
 
+// Where it leads, when that is known, and to the host itself alone.
+std::vector<Endpoint> Gateway::own_targets(const Endpoint& destination) {
+  const Destination judged = judge_destination(context_, destination);
+  if (context_.upstream && !judged.is_host_port) return {};
+  std::vector<Endpoint> targets;
+  if (judged.name.empty()) {
+    targets = literal_targets(judged);
+  } else if (const auto known = context_.resolver.known(judged.name)) {
+    for (const IpAddress& address : known->addresses) {
+      targets.push_back({address, destination.port});
+      if (!context_.rules.allows_resolved(targets.back(), context_.own.get())) return {};
+    }
+  }
+  const std::vector<IpNetwork>& own = context_.own.get();
+  const auto is_own = [&](const Endpoint& target) {
+    return std::any_of(own.begin(), own.end(),
+                       [&](const IpNetwork& network) { return network.holds(target.address); });
+  };
+  return std::all_of(targets.begin(), targets.end(), is_own) ? targets : std::vector<Endpoint>();
+}
+
+void Gateway::look_for_server(const Endpoint& destination, std::function<void(bool)> tell) {
+  std::vector<Endpoint> targets = own_targets(destination);
+  if (targets.empty() || std::any_of(targets.begin(), targets.end(), host_listens)) {
+    return tell(true);
+  }
+  // The host may lead it elsewhere (NAT), or the kernel be unable to say who listens.
+  const std::uint64_t id = next_id_++;
+  const auto dialer = std::make_shared<Dialer>(
+      context_.loop, std::move(targets),
+      [this, id, tell = std::move(tell)](const OwnedFd& server, const Endpoint&) {
+        const auto done = tries_.find(id);
+        context_.loop.bury(std::move(done->second));
+        tries_.erase(done);
+        tell(server.is_open());
+      });
+  tries_.emplace(id, dialer);
+  dialer->start();
+}
+
 void Gateway::count_refusal(const std::string& operation, const Endpoint& destination,
                             const std::string& program) {
   deny_destination(context_, judge_destination(context_, destination), operation, program);

@@ -20,6 +20,7 @@
 #include "gateway/address.h"
 #include "gateway/connection.h"
 #include "gateway/context.h"
+#include "gateway/dialer.h"
 #include "gateway/dns_server.h"
 #include "model/denial.h"
 #include "model/outcome.h"
@@ -84,6 +85,9 @@ class Gateway {
   void note_asker(std::uint16_t port, const std::string& program) {
     context_.askers.note(port, program);
   }
+  // Tells, now or later, whether a connection to what would be relayed may find a server. It finds
+  // none where it leads to the host itself and is refused there.
+  void look_for_server(const Endpoint& destination, std::function<void(bool)> tell);
   // Counts a connection (or "udp") that the caller refused itself, by would_relay().
   void count_refusal(const std::string& operation, const Endpoint& destination,
                      const std::string& program);
@@ -121,6 +125,7 @@ class Gateway {
   void close(const Listener& listener);
   Listener* find(const Endpoint& bound);
   void start(OwnedFd client, const Listener& listener);
+  std::vector<Endpoint> own_targets(const Endpoint& destination);
 
   GatewayContext context_;
   DnsServer dns_;
@@ -129,6 +134,7 @@ class Gateway {
   std::map<Endpoint, Listener*> by_endpoint_;  // the sandbox's
   std::uint64_t next_id_ = 1;
   std::unordered_map<std::uint64_t, std::shared_ptr<RelayedConnection>> connections_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Dialer>> tries_;  // whether anybody is there
 };
 
 }  // namespace sbx

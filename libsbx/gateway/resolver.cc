@@ -126,17 +126,17 @@ Resolver::Resolver(Loop& loop, ResolvConf conf, HostsFile hosts, std::uint16_t p
 
 Resolver::~Resolver() = default;
 
-void Resolver::resolve(const std::string& name, OnDone done) {
+std::optional<Resolution> Resolver::known(const std::string& name) const {
   if (const auto listed = hosts_.find(name); listed != hosts_.end()) {
-    done({Resolution::Kind::kFound, by_turns(listed->second)});
-    return;
+    return Resolution{Resolution::Kind::kFound, by_turns(listed->second)};
   }
   const auto cached = cache_.find(name);
-  if (cached != cache_.end() && cached->second.until > Loop::Clock::now()) {
-    const Resolution resolution = cached->second.resolution;
-    done(resolution);
-    return;
-  }
+  if (cached == cache_.end() || cached->second.until <= Loop::Clock::now()) return std::nullopt;
+  return cached->second.resolution;
+}
+
+void Resolver::resolve(const std::string& name, OnDone done) {
+  if (const auto answer = known(name)) return done(*answer);
   if (const auto found = under_way_.find(name); found != under_way_.end()) {
     if (!found->second->wait(done)) done({});
     return;

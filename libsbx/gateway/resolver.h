@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -38,6 +39,9 @@ class Resolver {
   // `name` in lower case. Calls back once, within this call where the answer is known already.
   // Beyond a bound on questions under way it fails at once.
   void resolve(const std::string& name, OnDone done);
+
+  // What is answered without asking a server.
+  std::optional<Resolution> known(const std::string& name) const;
 
   std::size_t cached() const { return cache_.size(); }
 

@@ -146,6 +146,31 @@ print("each")
         answer = self.sh("curl -sS http://127.0.0.1:8088/", "--host-port", "8088")
         self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\n", answer)
 
+    def test_where_nobody_listens_on_the_host_a_connect_is_refused(self):
+        program = ("import select, socket, sys\n"
+                   "for host, port in (each.rsplit(':', 1) for each in sys.argv[1:]):\n"
+                   "    for waits in (True, False):\n"
+                   "        s = socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET)\n"
+                   "        s.setblocking(waits)\n"
+                   "        code = s.connect_ex((host, int(port)))\n"
+                   "        if code == 115: select.select([], [s], [s], 5); code = s.getsockopt(1, 4)\n"
+                   "        print(code, end=' ')\n")
+        self.write("work/program.py", program)
+        own = [f"{world.HUB4}:9", f"{world.ROUTED4}:9", f"{world.HUB6}:9"]
+        allowed = [flag for each in own for flag in ("--allow-host", f"[{world.HUB6}]:9" if each == own[2] else each)]
+        for targets, flags in ((["127.0.0.1:9", "::1:9"], ["--host-port", "9"]),
+                               (["127.0.0.1:9"], ["--allow-host", "127.0.0.1:9"]), (own, allowed)):
+            answer = self.run_json(*flags, "--", PYTHON, "program.py", *targets, *targets)
+            self.assertEqual(answer["stdout"], "111 " * 4 * len(targets), (flags, answer))
+            self.assertEqual((answer["denials"], answer.get("connections")), ([], None), (flags, answer))
+        answer = self.run_json("--host-port", "8088", "--", PYTHON, "program.py", "127.0.0.1:8088", "::1:8088")
+        self.assertEqual(answer["stdout"], "0 0 0 0 ", answer)
+        # A server inside comes first.
+        answer = self.py("import socket\ns = socket.create_server(('127.0.0.1', 9))\n"
+                         "socket.create_connection(('127.0.0.1', 9)).sendall(b'mine')\n"
+                         "print(s.accept()[0].recv(4))", "--host-port", "9")
+        self.assertEqual(answer["stdout"], "b'mine'\n", answer)
+
     def test_a_strict_filter_lets_what_the_policy_allows_be_reached(self):
         strict = ("--profile", "strict")
         answer = self.sh("curl -sS http://127.0.0.1:8088/", *strict, "--host-port", "8088")

@@ -390,6 +390,40 @@ TEST_F(GatewayTest, ClosesAListenerMadeForOneDestinationWhenNothingComes) {
   expect_talk(world, client.get(), accepted.get());
 }
 
+TEST_F(GatewayTest, KnowsWhetherAnybodyListensOnTheHostItself) {
+  World world({"203.0.113.7:80", "203.0.113.7:81", "own.test:81"}, [](GatewayOptions& options) {
+    options.host_ports = {5432, 5433, 5434};
+    options.hosts = "203.0.113.7 own.test\n";
+    options.own_addresses = host_networks;
+  });
+  const auto is_there = [&](const Endpoint& destination) {
+    std::optional<bool> told;
+    world.gateway().look_for_server(destination, [&](bool is) { told = is; });
+    EXPECT_TRUE(world.until([&] { return told.has_value(); }));
+    return told.value_or(false);
+  };
+  world.serve_dns_inside();
+  const std::string name = world.lookup("own.test");
+  ASSERT_NE(name, "");
+  for (const Endpoint& nowhere : {at("127.0.0.1", 5432), at("::1", 5432), at("203.0.113.7", 80),
+                                  at("203.0.113.7", 81), at(name, 81)}) {
+    EXPECT_FALSE(is_there(nowhere)) << endpoint_text(nowhere);
+  }
+  const OwnedFd one = outside_tcp(at("127.0.0.1", 5432));
+  const OwnedFd six = outside_tcp(at("::1", 5434));
+  const OwnedFd all = outside_tcp(at("::", 5433));
+  const OwnedFd own = outside_tcp(at("203.0.113.7", 81));
+  for (const Endpoint& somewhere :
+       {at("127.0.0.1", 5432), at("::1", 5432), at("127.0.0.1", 5433), at("::1", 5433),
+        at("::1", 5434), at("203.0.113.7", 81), at(name, 81)}) {
+    EXPECT_TRUE(is_there(somewhere)) << endpoint_text(somewhere);
+  }
+  EXPECT_FALSE(is_there(at("127.0.0.1", 5434)));
+  for (const OwnedFd* server : {&one, &six, &all, &own}) {  // nobody has been tried for
+    EXPECT_LT(accept4(server->get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC), 0);
+  }
+}
+
 TEST_F(GatewayTest, KnowsThatAWildcardListenerTakesEveryAddress) {
   World world({"203.0.113.7:80"});
   world.listen_inside({80});
