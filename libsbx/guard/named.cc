@@ -8,6 +8,7 @@
 #include <cctype>
 #include <utility>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "profile/forms.h"
 #include "shell/arguments.h"
@@ -147,13 +148,15 @@ class Search {
 
   void look(Word word, bool writes) {
     if (out_.size() == kMost || word.text.starts_with('-')) return;
+    const bool is_whole = word.known && !word.has_glob;
     keep_sure_part(word);
     const std::string& text = word.known ? word.text : word.shape;
     if (text.empty()) return;
     const auto paths = c_.places.resolve(word, c_.directories);
     if (!paths) return;
     for (const std::string& path : *paths) {
-      if (writes && c_.places.may_write(path) && !is_narrowed(path)) {
+      const bool is_top = writes && is_whole && !moves_ && is_at_the_top(path);
+      if (writes && !is_top && c_.places.may_write(path) && !is_narrowed(path)) {
         add_held(path);
         continue;
       }
@@ -166,7 +169,7 @@ class Search {
       if (!writes && is_path && is_in_etc(path)) add({path, "/etc"});
       if (!writes && (!is_path || (place.empty() && is_shown(path)))) continue;
       // What nobody can write there is refused whatever the host has.
-      add({path, writes && !has_scratch(policy_.sandbox) ? "" : place});
+      add({path, writes && !has_scratch(policy_.sandbox) ? "" : place, "", is_top});
     }
   }
 
@@ -235,6 +238,13 @@ class Search {
     return (root != nullptr && root->access == Access::kNone) ||
            most_access(policy_.sandbox.maxima, path) == Access::kNone ||
            is_narrowed(path, Access::kReadOnly);
+  }
+
+  // Directly below / or /dev, and no root's: in the sandbox's own, where nothing is made.
+  bool is_at_the_top(const std::string& path) const {
+    const std::string_view parent = parent_of(path);
+    return (parent == "/" || (parent == "/dev" && Places::is_device(path))) && path != "/" &&
+           c_.places.nearest_root(path) == nullptr && c_.places.private_place(path).empty();
   }
 
   // The system's, not a root's.

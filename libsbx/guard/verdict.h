@@ -21,6 +21,8 @@ struct RefusedPath {
   // The protected path that it is, lies below or holds, where nothing is refused while the host has
   // none; private_place is then the root of that.
   std::string protect = {};
+  // Directly below /, or in /dev, and to be made there: the host need not have it.
+  bool is_made = false;
   friend bool operator==(const RefusedPath&, const RefusedPath&) = default;
 };
 

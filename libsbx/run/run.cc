@@ -67,6 +67,7 @@ constexpr const char* kEtc = "/etc";
 // elsewhere the name that it begins with, since awk's `/x/` looks like a path as well. Without
 // leaving the place's file system: beyond it a look may wait for a server.
 bool host_may_have(const RefusedPath& named) {
+  if (named.is_made) return true;
   const bool is_private = !named.private_place.empty();
   const std::string& path = named.protect.empty() ? named.path : named.protect;
   std::string rest =

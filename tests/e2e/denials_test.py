@@ -200,6 +200,15 @@ class Trace(Case):
         # Nor is what the text does name told of where it is nobody's but the command's.
         self.assertEqual(self.sh("echo x > out; cat out /etc/hosts; ls /tmp ~ > /dev/null")["denials"], [])
 
+    def test_what_is_to_be_made_directly_below_the_root_is_told_of(self):
+        for command, target in (("echo x > /sbx-new", "/sbx-new"), ("mkdir /sbx-new", "/sbx-new"),
+                                ("touch /sbx-new", "/sbx-new"), ("cp /bin/true /sbx-new", "/sbx-new"),
+                                ("echo x | tee /sbx-new", "/sbx-new"), ("touch /dev/sbx-new", "/dev/sbx-new")):
+            told = {d["target"] for d in self.sh(command)["denials"]}
+            self.assertEqual(told, {target}, command)
+        for command in ("echo a | awk '/sbx-new/'; ls /sbx-new", "touch /tmp; echo x > /dev/null"):
+            self.assertEqual(self.sh(command)["denials"], [], command)
+
     def test_what_is_private_of_etc_is_told_of_and_can_be_granted(self):
         private = [path for path in ("/etc/passwd-", "/etc/fstab", "/etc/machine-id") if os.path.isfile(path) and os.access(path, os.R_OK)]
         if not private:

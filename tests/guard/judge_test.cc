@@ -83,6 +83,11 @@ TEST(Judge, TellsWhatTheTextNamesAndThePolicyHasNot) {
     EXPECT_EQ(named(within), a) << within;
   }
   EXPECT_EQ(named("curl http://srv/a -x//srv b/srv/a \"$x/srv/a\" --y=b/srv s/srv/a/"), none);
+  for (const char* made :
+       {"echo x > /new", "mkdir /new", "touch /new", "cp a /new", "a | tee /new"}) {
+    EXPECT_EQ(named(made), (std::vector<RefusedPath>{{"/new", "", "", true}})) << made;
+  }
+  EXPECT_EQ(named("awk /new/ a; touch /tmp"), (std::vector<RefusedPath>{{"/new", ""}}));
   EXPECT_EQ(named("cp a /usr/bin/a"), (std::vector<RefusedPath>{{"/usr/bin/a", ""}}));
 }
 
