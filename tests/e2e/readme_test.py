@@ -2,10 +2,12 @@
 """README.md's examples run as they are written, in a project that has what they name. What needs a
 registry is explained in place of run."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 import session_harness
 from harness import BOUND, SBX_RUN, SOURCE
@@ -72,6 +74,26 @@ class Readme(session_harness.Case):
         self.assertEqual(done.returncode, 0, (done.stdout, done.stderr))
         self.assertIn("error: 3", done.stdout)
         self.assert_nothing_left()
+
+    def test_quickstart_runs_a_command_wherever_the_tree_lies(self):
+        tree = tempfile.mkdtemp(dir="/var/tmp")
+        self.addCleanup(shutil.rmtree, tree)
+        for name in ("scripts", "build/release/bin"):
+            os.makedirs(os.path.join(tree, name))
+        shutil.copy(os.path.join(SOURCE, "scripts/quickstart"), os.path.join(tree, "scripts"))
+        os.symlink(SBX_RUN, os.path.join(tree, "build/release/bin/sbx-run"))
+        # It is built already, with all that building needs.
+        for name in ("scripts/deps", "build/release/bin/cmake"):
+            path = os.path.join(tree, name)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\n")
+            os.chmod(path, 0o755)
+        path = os.path.join(tree, "build/release/bin") + ":" + self.env["PATH"]
+        done = subprocess.run(["scripts/quickstart"], cwd=tree, env={**self.env, "PATH": path},
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=2 * BOUND, check=False)
+        self.assertEqual(done.returncode, 0, (done.stdout, done.stderr))
+        self.assertIn("hello from inside", json.loads(done.stdout.splitlines()[-1])["stdout"])
 
 
 if __name__ == "__main__":
