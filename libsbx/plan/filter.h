@@ -6,6 +6,7 @@
 #pragma once
 
 #include <linux/filter.h>
+#include <netinet/in.h>
 
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,10 @@ struct OwnIds {
   std::uint32_t gid = 0;
 };
 inline constexpr std::uint32_t kUnchanged = 0xffffffffU;  // what chown(2) leaves as it is
+
+// Of stream and datagram sockets of INET and INET6, where those are allowed.
+inline constexpr std::uint32_t kInetProtocols[] = {IPPROTO_IP,   IPPROTO_TCP,    IPPROTO_UDP,
+                                                   IPPROTO_ICMP, IPPROTO_ICMPV6, 262};  // MPTCP
 
 struct FilterSpec {
   SeccompMode mode = SeccompMode::kDefault;  // kOff: compile_filter gives an empty program

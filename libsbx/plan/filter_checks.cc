@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 namespace sbx {
@@ -32,9 +33,6 @@ constexpr std::uint32_t kNewTime = 0x80;
 constexpr std::uint32_t kIoPriorityOfUser = 3;  // IOPRIO_WHO_USER
 constexpr std::uint32_t kMfdNoexecSeal = 0x8;   // Linux 6.3
 constexpr std::uint32_t kSocketTypeMask = 0xf;
-constexpr std::uint32_t kIcmp = IPPROTO_ICMP;
-constexpr std::uint32_t kPingV6 = IPPROTO_ICMPV6;
-constexpr std::uint32_t kMptcp = 262;
 
 class CheckBuilder {
  public:
@@ -89,7 +87,7 @@ ArgCheck socket_check(const FilterSpec& spec) {
   if (spec.allow_inet) {
     check.allow_if({{0, kWhole, {AF_INET, AF_INET6}},
                     {1, kSocketTypeMask, {SOCK_STREAM, SOCK_DGRAM}},
-                    {2, kWhole, {IPPROTO_IP, IPPROTO_TCP, IPPROTO_UDP, kIcmp, kPingV6, kMptcp}}});
+                    {2, kWhole, {std::begin(kInetProtocols), std::end(kInetProtocols)}}});
   }
   return check.otherwise_refuse();
 }

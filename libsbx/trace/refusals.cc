@@ -22,9 +22,18 @@ namespace sbx {
 
 namespace {
 
-// What only a capability lets anybody do, and no command has one.
-constexpr int kPrivileged[] = {SYS_sethostname, SYS_setdomainname, SYS_syslog,
-                               SYS_vhangup,     SYS_chroot,        SYS_pivot_root};
+// What only a capability lets anybody do, and no command has one: where namespaces may be made
+// inside, none is refused but what only the machine's own root may do.
+constexpr int kPrivileged[] = {
+    SYS_sethostname, SYS_setdomainname,   SYS_syslog,      SYS_vhangup,       SYS_chroot,
+    SYS_pivot_root,  SYS_umount2,         SYS_fsopen,      SYS_fspick,        SYS_fsmount,
+    SYS_move_mount,  SYS_mount_setattr,   SYS_acct,        SYS_clock_settime, SYS_settimeofday,
+    SYS_swapon,      SYS_swapoff,         SYS_init_module, SYS_finit_module,  SYS_delete_module,
+    SYS_kexec_load,  SYS_kexec_file_load,
+#ifdef __x86_64__
+    SYS_iopl,        SYS_ioperm,
+#endif
+};
 
 // What the kernel refuses as well, once the filter lets the call through: raw and packet sockets
 // need a capability on the host's network, and root's user namespace maps ids that no other may.
@@ -74,6 +83,13 @@ bool is_internet_socket(const sys::SeccompNotif& call) {
   return call.data.nr == SYS_socket && (family == AF_INET || family == AF_INET6);
 }
 
+// Raw ones were told apart before.
+bool is_had_with_a_network(const sys::SeccompNotif& call) {
+  const auto protocol = static_cast<std::uint32_t>(call.data.args[2]);
+  return std::find(std::begin(kInetProtocols), std::end(kInetProtocols), protocol) !=
+         std::end(kInetProtocols);
+}
+
 Denial denial_of(const sys::SeccompNotif& call, CallFault fault, std::string program,
                  bool without_network) {
   Denial denial{Refuser::kSeccomp, syscall_name(call.data.nr), "", 1, std::move(program), ""};
@@ -86,8 +102,15 @@ Denial denial_of(const sys::SeccompNotif& call, CallFault fault, std::string pro
     if (call.data.nr == SYS_socket || call.data.nr == SYS_socketpair) {
       denial.target = socket_text(call);
       // Let pass, it would send to every path; or be one of the host's network.
-      if (is_unix_datagram(call) || (without_network && is_internet_socket(call))) return denial;
+      if (is_unix_datagram(call)) return denial;
+      if (without_network && is_internet_socket(call)) {
+        if (is_had_with_a_network(call)) denial.grant = "network.mode = \"open\"";
+        return denial;
+      }
     }
+    const bool is_lease =
+        call.data.nr == SYS_fcntl && static_cast<int>(call.data.args[1]) == F_SETLEASE;
+    if (is_lease) denial.target = "a lease";
     denial.grant = "seccomp.allow += [\"" + denial.operation + "\"]";
   }
   if (fault == CallFault::kSetIdBit) denial.target = "a set-uid or set-gid bit";

@@ -104,9 +104,21 @@ class Degraded(harness.Case):
         for flags in (("--net", "outbound"), ("--allow-host", "example.org"), ("--host-port", "5000"), ()):
             answer = self.weakly("/usr/bin/python3 -c 'import socket; socket.socket().listen()'", *flags)
             self.assertIn("PermissionError", answer["stderr"], answer)
-            self.assertEqual([d["grant"] for d in answer["denials"] if d["operation"] == "socket"], [""], answer)
+            self.assertEqual([d["grant"] for d in answer["denials"] if d["operation"] == "socket"],
+                             ['network.mode = "open"'], answer)
             named = "network" in [entry["what"] for entry in answer["sandbox"]["degraded"]]
             self.assertEqual(named, flags != (), answer)
+
+        # What that grants; and where it grants nothing, it is not offered.
+        program = "import socket; socket.socket({}); print('had')"
+        for kind, grant in (("", 'network.mode = "open"'), ("2, 2", 'network.mode = "open"'), ("10, 1, 6", 'network.mode = "open"'),
+                            ("2, 3, 1", ""), ("2, 1, 132", ""), ("2, 2, 136", "")):
+            answer = self.weakly(f'/usr/bin/python3 -c "{program.format(kind)}"')
+            self.assertEqual([(d["operation"], d["grant"]) for d in answer["denials"]], [("socket", grant)], (kind, answer))
+            for ports in ([], [5000]):
+                opened = self.profile({"extends": self.weak, "network": {"mode": "open", "host_ports": ports}}, "opened.json")
+                answer = self.docker("--profile", opened, "-c", f'/usr/bin/python3 -c "{program.format(kind)}"')
+                self.assertEqual(answer["stdout"], "had\n" if grant else "", (kind, answer))
 
     def test_files_outside_are_held_by_landlock(self):
         secret = self.write("secret", "hidden")
