@@ -271,7 +271,7 @@ constexpr auto kLimitFields = std::to_array<FieldSpec>({
     field<&LimitsProfile::pids, LimitsProfile>("pids", "Processes and threads at one time.",
                                                limit(4'194'304)),
     field<&LimitsProfile::open_files, LimitsProfile>("open_files", "Open files of one process.",
-                                                     limit(1'048'576)),
+                                                     limit(kMostOpenFiles)),
     field<&LimitsProfile::file_kb, LimitsProfile>("file_kb", "Size of one file, in KiB.",
                                                   limit(kTebiKb)),
     field<&LimitsProfile::tmp_mb, LimitsProfile>(

@@ -13,6 +13,7 @@
 namespace sbx {
 
 inline constexpr std::int64_t kWeekMs = std::int64_t{7} * 86'400'000;  // no time limit is longer
+inline constexpr std::int64_t kMostOpenFiles = 1'048'576;              // Linux's fs.nr_open
 
 extern const ObjectSpec kProfileSpec;
 

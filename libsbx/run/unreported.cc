@@ -5,19 +5,23 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <cstdint>
 #include <iterator>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "base/text.h"
 #include "guard/places.h"
 #include "host/git_outside.h"
 #include "model/grant.h"
+#include "profile/fields.h"
 #include "run/git_settings.h"
 #include "run/missing_programs.h"
 #include "run/printed_paths.h"
+#include "shell/reading.h"
 
 namespace sbx {
 namespace {
@@ -77,9 +81,27 @@ bool is_said(const LimitWords& row, std::string_view printed) {
   return false;
 }
 
+// The most open files that the text itself asks for, as `ulimit -Sn 4096`; 0 where it does not.
+std::int64_t asked_open_files(const Request& request) {
+  std::int64_t most = 0;
+  const Reading reading =
+      request.argv.empty() ? read_shell(request.command) : read_argv(request.argv);
+  for (const Command& command : reading.commands) {
+    const auto& words = command.words;
+    if (words.size() < 3 || words[0].text != "ulimit") continue;
+    const std::string& flags = words[1].text;
+    if (!flags.starts_with('-') || !flags.ends_with('n')) continue;
+    std::int64_t asked = 0;
+    const std::string& text = words[2].text;
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), asked);
+    if (end.ec == std::errc() && *end.ptr == '\0') most = std::max(most, asked);
+  }
+  return most;
+}
+
 }  // namespace
 
-Denial met_limit(Limit limit, const SandboxPolicy& sandbox) {
+Denial met_limit(Limit limit, const SandboxPolicy& sandbox, std::int64_t asked) {
   const auto met = [](Refuser layer, const char* what, std::string target, const char* key,
                       std::int64_t most) {
     return Denial{layer, what, std::move(target),
@@ -87,8 +109,12 @@ Denial met_limit(Limit limit, const SandboxPolicy& sandbox) {
   };
   if (limit == Limit::kOpenFiles) {
     const std::int64_t most = sandbox.limits.open_files.value_or(0);
-    return met(Refuser::kCommand, "open", "more than " + std::to_string(most) + " open files",
-               "limits.open_files", most);
+    Denial denial =
+        met(Refuser::kCommand, "open", "more than " + std::to_string(most) + " open files",
+            "limits.open_files", most);
+    if (asked > most) denial.grant = "limits.open_files = " + std::to_string(asked);
+    if (asked > kMostOpenFiles) denial.grant.clear();
+    return denial;
   }
   if (limit == Limit::kFile) {
     const std::int64_t most_kb = (sandbox.file_bytes.value_or(0) + 1023) / 1024;
@@ -137,6 +163,11 @@ std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
                               refused_git_upkeep(view, printed)}) {
     if (refused) out.push_back(*refused);
   }
+  // Of all that may not be written in /proc the only thing that a program of the system says.
+  if (printed.find("choom: failed to set score adjust value: Read-only file system") !=
+      printed.npos) {
+    out.push_back({Refuser::kMount, "open", "/proc/PID/oom_score_adj", 1, "", ""});
+  }
   const auto path = run.environment.find("PATH");
   if (path != run.environment.end()) {
     add(missing_programs(run.request, path->second, run.policy, view, printed));
@@ -148,7 +179,7 @@ std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
   for (const Limit limit : printed_limits(run.sandbox.plan.limits, printed)) {
     const bool is_none = limit == Limit::kTmp && run.policy.sandbox.limits.tmp_mb.value_or(0) == 0;
     if (!is_none && run.outcome.limit != limit) {
-      out.push_back(met_limit(limit, run.policy.sandbox));
+      out.push_back(met_limit(limit, run.policy.sandbox, asked_open_files(run.request)));
     }
   }
   return out;

@@ -3,6 +3,7 @@
 // and what it printed show.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,8 @@ struct RunAsSeen {
 std::vector<Denial> unreported_refusals(const RunAsSeen& run);
 
 // A limit that a program met as an error of a call, with the grant that doubles it: kOpenFiles,
-// kFile or kTmp.
-Denial met_limit(Limit limit, const SandboxPolicy& sandbox);
+// kFile or kTmp. Of open files, where more were `asked` for, the grant of so many.
+Denial met_limit(Limit limit, const SandboxPolicy& sandbox, std::int64_t asked = 0);
 
 // Those of them that the kernel holds and that a program says, in what was `printed` to stderr, it
 // has met: the kernel tells of the first two nobody but the process that met it, and temporary

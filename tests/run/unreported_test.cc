@@ -56,5 +56,16 @@ TEST(MetLimit, IsDoubledByItsGrant) {
             (Denial{Refuser::kMount, "write", "/tmp", 1, "", "limits.tmp_mb = 32"}));
 }
 
+TEST(MetLimit, OfOpenFilesIsRaisedToWhatWasAskedFor) {
+  SandboxPolicy sandbox;
+  sandbox.limits.open_files = 64;
+  const auto grant = [&](std::int64_t asked) {
+    return met_limit(Limit::kOpenFiles, sandbox, asked).grant;
+  };
+  EXPECT_EQ(grant(5000), "limits.open_files = 5000");
+  EXPECT_EQ(grant(64), "limits.open_files = 128");
+  EXPECT_EQ(grant(1'048'577), "");  // more than any profile may give
+}
+
 }  // namespace
 }  // namespace sbx
