@@ -369,9 +369,14 @@ class Learner {
       }
       is_changed |= take(text, programs);
     }
-    // What the managed policy would take away again comes without a grant.
+    // What the managed policy would take away again comes without a grant, and so does a call of
+    // the machine's own root.
     for (const nlohmann::json& denial : last_["denials"]) {
-      if (denial["grant"] != "" || last_["sandbox"]["managed"].is_null()) continue;
+      if (denial["grant"] != "") continue;
+      const Grant call{"seccomp", "allow", true, Document::array({denial["operation"]})};
+      const std::string why = denial["layer"] == "seccomp" ? never_granted(call, guarded_) : "";
+      if (!why.empty()) note("not granted: " + why);
+      if (!why.empty() || last_["sandbox"]["managed"].is_null()) continue;
       note("not granted: " + denial.value("target", std::string()) +
            ": it is refused all the same");
     }

@@ -2,6 +2,7 @@
 // Refusals: what a child with a filter asks for, and what it is answered.
 #include "trace/refusals.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
@@ -114,6 +115,32 @@ TEST_F(RefusalsTest, WhatTheKernelRefusesAllTheSameHasNoGrant) {
   EXPECT_EQ(entries[3].target, "AF_UNIX, SOCK_DGRAM");
   EXPECT_EQ(entries[3].grant, "");
   EXPECT_EQ(entries[4].grant, geteuid() == 0 ? "" : "seccomp.allow += [\"unshare\"]");
+}
+
+TEST_F(RefusalsTest, WhatNeedsACapabilityOfTheMachinesHasNoGrant) {
+  Filtered child({SYS_clock_settime, SYS_fsopen, SYS_swapoff, SYS_adjtimex}, [] {
+    syscall(SYS_clock_settime, -1, nullptr);
+    syscall(SYS_fsopen, nullptr, 0);
+    syscall(SYS_swapoff, nullptr);
+    return syscall(SYS_adjtimex, nullptr) == 0 ? 0 : errno;
+  });
+  EXPECT_EQ(serve(child), EPERM);
+  const auto entries = denials_.entries();
+  ASSERT_EQ(entries.size(), 4U);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(entries[i].target, "what needs a capability, which no command has");
+    EXPECT_EQ(entries[i].grant, "");
+  }
+  EXPECT_EQ(entries[3].grant, "seccomp.allow += [\"adjtimex\"]");  // anybody may ask
+}
+
+TEST_F(RefusalsTest, ALeaseIsNamed) {
+  Filtered child({SYS_fcntl}, [] { return fcntl(0, F_SETLEASE, F_RDLCK) == 0 ? 0 : errno; });
+  EXPECT_EQ(serve(child), EPERM);
+  const auto entries = denials_.entries();
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0].target, "a lease");
+  EXPECT_EQ(entries[0].grant, "seccomp.allow += [\"fcntl\"]");
 }
 
 TEST_F(RefusalsTest, AnObservedCallIsShownAndGoesOn) {
