@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,6 +81,22 @@ bool is_mask(const struct stat& info) {
          (S_ISDIR(info.st_mode) && (info.st_mode & 0666) == 0);
 }
 
+// Whether the host refuses the caller as well to write there, whatever is granted.
+bool is_hosts_own(const NamedFile& file, std::string path) {
+  struct stat info {};
+  const bool is_there = lstat(path.c_str(), &info) == 0;
+  if (geteuid() == 0 || (is_there && file.need == FileNeed::kCreate)) return false;  // EEXIST
+  if (is_there && file.need == FileNeed::kChange && info.st_uid == geteuid()) return false;
+  const bool is_entry =
+      file.need == FileNeed::kRemove || (file.need == FileNeed::kReplace && !S_ISDIR(info.st_mode));
+  if (is_entry) path = parent_of(path);
+  while (faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) {
+    if ((errno != ENOENT && errno != ENOTDIR) || path == "/") return true;
+    path = parent_of(path);
+  }
+  return false;
+}
+
 // Root's on the host, and nobody's where the system's /etc is shown to root.
 bool is_roots_own(const std::string& path, const struct stat& info) {
   struct stat outside {};
@@ -93,6 +110,14 @@ FileView::FileView(const LaunchPlan& plan, const Policy& policy, const OwnedFd& 
     : plan_(plan), policy_(policy), root_(root) {}
 
 std::optional<FileRefusal> FileView::refusal(const NamedFile& file, const std::string& path) {
+  std::optional<FileRefusal> found = in_view(file, path);
+  const bool may_be_hosts =
+      found && writes(file.need) && !found->is_by_overlay && !found->grant.starts_with("limits.");
+  if (may_be_hosts && is_hosts_own(file, found->target)) found->grant.clear();
+  return found;
+}
+
+std::optional<FileRefusal> FileView::in_view(const NamedFile& file, const std::string& path) {
   const std::string normal = resolve_path(path, "/");
   if (is_below(normal, "/proc")) return in_proc(file, normal);
   links_left_ = kMaxLinks;
@@ -365,7 +390,35 @@ std::optional<FileRefusal> FileView::by_overlay(const struct stat& info,
   return FileRefusal{Refuser::kMount, at, "filesystem.overlay = false", true};
 }
 
-// Overlayfs in a user namespace moves no directory that the real tree has: EXDEV.
+// Whether a level below the one that is written to has the directory too, and that has not taken
+// its place. What the levels hold was written from inside.
+bool FileView::lies_below(const std::string& path) const {
+  struct stat info {};
+  bool is_below_too = lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  for (const ViewLayer::Part& part : plan_.layer.parts) {
+    if (!is_below(path, part.root) || path == part.root || !part.copy.empty()) continue;
+    const auto open_in = [&](const std::string& level, const std::string& directory) {
+      const OwnedFd top(open((plan_.layer.store + "/" + level).c_str(), O_PATH | O_CLOEXEC));
+      return OwnedFd(sys::openat2(top.get(), directory.c_str() + part.root.size() + 1,
+                                  {O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
+                                   sys::kResolveBeneath | sys::kResolveNoSymlinks}));
+    };
+    for (const std::string& lower : part.lowers) {
+      is_below_too = is_below_too || open_in(lower, path).is_open();
+    }
+    for (std::string at = path; at != part.root; at = parent_of(at)) {
+      const OwnedFd upper = open_in(part.upper, at);
+      const std::string by_number = "/proc/self/fd/" + std::to_string(upper.get());
+      char value = 0;
+      if (getxattr(by_number.c_str(), "user.overlay.opaque", &value, 1) == 1 && value == 'y') {
+        return false;
+      }
+    }
+  }
+  return is_below_too;
+}
+
+// Overlayfs in a user namespace moves no directory that it merges, or that a lower level has: EXDEV.
 std::optional<FileRefusal> FileView::move_refusal(const NamedFile& file, const std::string& path) {
   const bool moves = file.need == FileNeed::kRemove && std::string_view(file.operation) == "rename";
   if (!moves || !policy_.sandbox.filesystem.overlay) return std::nullopt;
@@ -377,10 +430,10 @@ std::optional<FileRefusal> FileView::move_refusal(const NamedFile& file, const s
   const std::string real = path_of(entry.get());
   const std::string shown = shown_as(real);
   if (shown != "overlay" && shown != "layer") return std::nullopt;
-  if (lstat(real.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return std::nullopt;
+  if (!lies_below(real)) return std::nullopt;
   return FileRefusal{Refuser::kMount, real,
                      "copy it and remove it, as mv does: an overlay moves no directory of the "
-                     "real tree",
+                     "real tree or of a checkpoint",
                      true};
 }
 

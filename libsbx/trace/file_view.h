@@ -32,7 +32,8 @@ class FileView {
   FileView(const LaunchPlan& plan, const Policy& policy, const OwnedFd& root);
 
   // nullopt: it is allowed, or refused for a reason that is not the sandbox's, such as a file that
-  // is nowhere, or permissions that the host has as well.
+  // is nowhere, or permissions that the host has as well. A write that those refuse besides the
+  // sandbox has no grant.
   std::optional<FileRefusal> refusal(const NamedFile& file, const std::string& path);
   // The same, only for what an overlay cannot move.
   std::optional<FileRefusal> move_refusal(const NamedFile& file, const std::string& path);
@@ -41,10 +42,12 @@ class FileView {
   std::optional<FileRefusal> link_refusal(const std::string& from, const std::string& to) const;
 
  private:
+  std::optional<FileRefusal> in_view(const NamedFile& file, const std::string& path);
   std::optional<FileRefusal> in_proc(const NamedFile& file, const std::string& path) const;
   std::optional<FileRefusal> not_there(const NamedFile& file, const std::string& path, int error);
   bool is_hidden(const std::string& path, const struct stat& info) const;
   bool is_below_hidden(std::string path) const;
+  bool lies_below(const std::string& path) const;
   std::optional<FileRefusal> there(const NamedFile& file, const OwnedFd& found);
   bool is_a_way(const std::string& path, const struct stat& info) const;
   std::optional<FileRefusal> in_directory(const NamedFile& file, const std::string& path);
