@@ -24,10 +24,10 @@ void add(Directories& set, std::string directory) {
   if (set.size() <= kMaxDirectories) set.push_back(std::move(directory));
 }
 
-// "&&", blanks and what opens a group: what stands behind runs only where the command before
+// "&&", "!", blanks and what opens a group: what stands behind runs only where the command before
 // succeeded, in the same shell.
 bool is_chained(std::string_view gap) {
-  return gap.find_first_not_of(" \t\\\n&({") == std::string_view::npos &&
+  return gap.find_first_not_of(" \t\\\n&({!") == std::string_view::npos &&
          gap.find("&&") != std::string_view::npos && gap.find('\n') == std::string_view::npos;
 }
 
@@ -100,11 +100,14 @@ struct State {
   std::vector<Directories> pushed;
   bool stops_at_errors = false;
 
+  void forget_failures() {
+    before.clear();
+    last_before.clear();
+  }
   void doubt() {
     for (std::string& directory : before) add(now, std::move(directory));
     for (std::string& directory : last_before) add(last, std::move(directory));
-    before.clear();
-    last_before.clear();
+    forget_failures();
   }
 };
 
@@ -113,7 +116,6 @@ struct At {
   State state;
   State saved;  // of the outer shell, while commands of a child are walked
   bool is_nested = false;
-  bool left = false;       // the command before was an exit behind ||
   bool is_linked = false;  // the command stands behind && or ||
   std::size_t outer_end = 0;
   std::size_t last_end = 0;
@@ -267,6 +269,8 @@ class Walk {
       for (std::size_t turn = 0; turn < (here.kind == RegionKind::kLoop ? kTurns : 1); ++turn) {
         at_ = start;
         at_.state.now = starts;
+        if (here.kind == RegionKind::kThen || here.kind == RegionKind::kNext)
+          at_.state.forget_failures();
         inner = region;
         subshells_ += here.kind == RegionKind::kChild ? 1 : 0;
         walk(order, i, last, inner, use);
@@ -281,16 +285,29 @@ class Walk {
         if (turn > 1 || steps_left_ < last - i) add(starts, "");
         steps_left_ -= std::min(steps_left_, last - i);
       }
-      if (here.kind == RegionKind::kChild) {
-        after() = start.state;
-      } else {
-        widen(after().now, start.state.now);
-        widen(after().last, start.state.last);
-        if (!start.state.stops_at_errors) after().stops_at_errors = false;
-      }
+      leave_region(here, start.state, after());
       region = inner;
       i = last;
     }
+  }
+
+  // What is known behind a region: `start` was before it, `end` is where its commands end.
+  static void leave_region(const Region& region, const State& start, State& end) {
+    const RegionKind kind = region.kind;
+    if (kind == RegionKind::kNegated) return end.doubt();
+    if (kind == RegionKind::kChild || region.leaves) {
+      end = start;
+      if (kind == RegionKind::kOtherwise) end.forget_failures();
+      return;
+    }
+    const bool is_next = kind == RegionKind::kNext;
+    widen(is_next ? end.before : end.now, start.now);
+    widen(is_next ? end.last_before : end.last, start.last);
+    if (is_next || kind == RegionKind::kThen) {
+      widen(is_next ? end.before : end.now, start.before);
+      widen(is_next ? end.last_before : end.last, start.last_before);
+    }
+    if (!start.stops_at_errors) end.stops_at_errors = false;
   }
 
   // Back from what ran within the words of another command, where this one does not.
@@ -304,7 +321,7 @@ class Walk {
     const std::size_t begin = command.span.begin;
     if (begin >= at_.outer_end) {
       leave_child(command);
-      step(gap(at_.outer_end, begin), command);
+      step(gap(at_.outer_end, begin));
       at_.outer_end = command.span.end;
     } else {
       if (!at_.is_nested && runs_in_a_child(command)) {
@@ -312,7 +329,7 @@ class Walk {
         at_.is_nested = true;
       }
       if (at_.is_nested) take_strictness(command);
-      step(begin >= at_.last_end ? gap(at_.last_end, begin) : command.gap, command);
+      step(begin >= at_.last_end ? gap(at_.last_end, begin) : command.gap);
     }
     at_.last_end = command.span.end;
     at_.depth = command.via.size();
@@ -336,24 +353,12 @@ class Walk {
   }
 
   // From the command before to this one, over what stands between them.
-  void step(std::string_view gap, const Command& command) {
+  void step(std::string_view gap) {
     at_.is_linked = gap.find("&&") != gap.npos || gap.find("||") != gap.npos;
     if (gap.empty() || at_.state.before.empty()) return;
-    const std::string_view program = program_of(command);
-    // A text is no sourced file: `return` outside of a function is an error, and it goes on.
-    const bool leaves = program == "exit" || (program == "return" && command.function >= 0);
-    const bool or_leave = leaves && gap.find("||") != std::string_view::npos;
     const bool or_fail =
         at_.state.stops_at_errors && gap.find_first_of(")|&}") == std::string_view::npos;
-    if (or_leave) {
-      at_.left = true;
-    } else if (!is_chained(gap) && !or_fail &&
-               !(at_.left && gap.find(')') == std::string_view::npos)) {
-      at_.state.doubt();
-      at_.left = false;
-    } else {
-      at_.left = false;
-    }
+    if (!is_chained(gap) && !or_fail) at_.state.doubt();
   }
 
   void follow(const Command& command) {

@@ -287,7 +287,9 @@ void Parser::parse_pipeline(Pipeline& pipeline) {
   const std::size_t begin = pos_;
   bool has_prefix = false;
   while (!failed_) {
-    if (!take_reserved("!")) {
+    if (take_reserved("!")) {
+      pipeline.is_negated = !pipeline.is_negated;
+    } else {
       if (reserved().word != "time") break;
       const std::size_t before = pos_;
       take_time();

@@ -81,9 +81,13 @@ struct Unknown {
 };
 
 enum class RegionKind : std::uint8_t {
-  kBranch,  // may not run: of an if, of a function
-  kLoop,    // may not run, or run again
-  kChild,   // in a process of its own: a subshell, a substitution
+  kBranch,     // may not run: of an if, of a function
+  kThen,       // a branch that runs only where all of its condition went well
+  kNext,       // runs only where all before it in its list went well: behind &&
+  kOtherwise,  // runs only where some of that did not: behind ||
+  kNegated,    // fails where it goes well
+  kLoop,       // may not run, or run again
+  kChild,      // in a process of its own: a subshell, a substitution
 };
 
 // Commands [begin, end) of a reading.
@@ -91,6 +95,7 @@ struct Region {
   RegionKind kind = RegionKind::kBranch;
   std::size_t begin = 0;
   std::size_t end = 0;
+  bool leaves = false;  // what stands behind it is not reached from it
 };
 
 struct Reading {

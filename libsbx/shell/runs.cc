@@ -88,7 +88,10 @@ void add_env(const Fields& words, Runs& runs) {
   add_words(runs, "env", tail(inner, first));
 }
 
-void add_wrapped(const Wrapper& wrapper, const Fields& words, Runs& runs) {
+void add_wrapped(const Wrapper& wrapper, const Fields& all, Runs& runs) {
+  const bool has_operand =
+      wrapper.may_begin_with_operand && all.size() > 1 && !all[1].text.starts_with('-');
+  const Fields words = tail(all, has_operand ? 1 : 0);
   Options options(words, wrapper.short_with_value, wrapper.long_with_value);
   while (const auto option = options.next()) {
     if (option->name.size() == 1 && wrapper.ends.find(option->name) != std::string_view::npos)

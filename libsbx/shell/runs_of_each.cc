@@ -65,7 +65,6 @@ void add_find(const Fields& words, Runs& runs) {
     }
     Fields inner(words.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                  words.begin() + static_cast<std::ptrdiff_t>(end));
-    if (is_many) inner.pop_back();
     const bool has_place =
         is_many || std::any_of(inner.begin(), inner.end(), [](const Field& word) {
           return word.text.find("{}") != std::string::npos;
@@ -85,7 +84,7 @@ void add_find(const Fields& words, Runs& runs) {
       if (is_many) {  // several
         Field word = words[end - 1];
         word.text = given;
-        bounded.insert(bounded.end(), 2, word);
+        bounded.push_back(std::move(word));
       }
       runs.runs.back().bounded = std::move(bounded);
     }

@@ -121,6 +121,7 @@ struct SyntaxNode {
 struct Pipeline {
   Span span;
   std::vector<SyntaxNode> stages;
+  bool is_negated = false;  // !
 };
 
 enum class Connective : std::uint8_t { kFirst, kAnd, kOr };

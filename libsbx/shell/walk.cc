@@ -23,6 +23,48 @@ bool ends_in_read(const Block& block) {
          plain_text(stages.back().words[0], program) && program == "read";
 }
 
+bool is_simple(const Pipeline& pipeline) {
+  return pipeline.stages.size() == 1 && pipeline.stages[0].kind == SyntaxKind::kSimple;
+}
+
+bool tells(const Block& block);
+
+// Whether, where it has succeeded, each `cd` in it has that counts behind it.
+bool tells(const Pipeline& pipeline) {
+  if (pipeline.stages.size() != 1) return true;
+  const SyntaxNode& node = pipeline.stages[0];
+  return node.kind == SyntaxKind::kSimple || node.kind == SyntaxKind::kSubshell ||
+         node.kind == SyntaxKind::kArithmetic || node.kind == SyntaxKind::kTest ||
+         (node.kind == SyntaxKind::kGroup && tells(node.blocks[0]));
+}
+
+bool tells(const Block& block) {
+  if (block.chains.empty() || block.chains.back().in_background) return false;
+  const std::vector<ChainLink>& links = block.chains.back().links;
+  return std::all_of(links.begin(), links.end(),
+                     [](const ChainLink& link) { return tells(link.pipeline); });
+}
+
+// What a link is to those before it. `is_told`: all of them tell. `has_moved`: one of them may have
+// changed the directory.
+std::optional<RegionKind> region_of(const ChainLink& link, const ChainLink& before, bool is_told,
+                                    bool leaves, bool has_moved) {
+  if (link.connective == Connective::kOr)
+    return leaves && is_told ? RegionKind::kOtherwise : RegionKind::kBranch;
+  // The text between two simple commands tells it.
+  const bool is_plain = is_simple(link.pipeline) && is_simple(before.pipeline);
+  if (has_moved && is_told && !is_plain) return RegionKind::kNext;
+  const bool is_compound = link.pipeline.stages.size() == 1 && !is_simple(link.pipeline);
+  return is_compound ? std::optional(RegionKind::kBranch) : std::nullopt;
+}
+
+// if ! COMMAND.
+bool is_negated(const Block& condition) {
+  if (condition.chains.size() != 1 || condition.chains[0].links.size() != 1) return false;
+  const Pipeline& pipeline = condition.chains[0].links[0].pipeline;
+  return pipeline.is_negated && pipeline.stages.size() == 1;
+}
+
 }  // namespace
 
 void Walker::add_unknown(Span span, const char* what) {
@@ -54,13 +96,18 @@ void Walker::forget_names(const NameRange& range) {
 }
 
 Walker::OpenRegion Walker::begin_region(RegionKind kind) {
-  reading_.regions.push_back({kind, reading_.commands.size(), 0});
-  return {reading_.regions.size() - 1, moves_};
+  reading_.regions.push_back({kind, reading_.commands.size(), 0, false});
+  const OpenRegion region{reading_.regions.size() - 1, moves_};
+  // What these say of what stands before them counts wherever they stand.
+  if (kind == RegionKind::kThen || kind == RegionKind::kNext || kind == RegionKind::kOtherwise)
+    ++moves_;
+  return region;
 }
 
-void Walker::end_region(OpenRegion region) {
+void Walker::end_region(OpenRegion region, bool leaves) {
   std::vector<Region>& regions = reading_.regions;
   regions[region.slot].end = reading_.commands.size();
+  regions[region.slot].leaves = leaves;
   if (moves_ == region.moves)
     regions.erase(regions.begin() + static_cast<std::ptrdiff_t>(region.slot));
 }
@@ -93,20 +140,27 @@ Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& inpu
     for (std::size_t i = link.assigned.begin; i < link.assigned.end; ++i)
       was_set.push_back(scope_.is_set(tree_->assigned[i]));
   }
+  const std::size_t moves = moves_;
+  bool is_told = true;
+  std::optional<OpenRegion> child;
+  if (chain.in_background) child = begin_region(RegionKind::kChild);
   for (const ChainLink& link : chain.links) {
     if (link.connective == Connective::kOr) forget_names(uncertain);
     const bool is_conditional =
         link.connective != Connective::kFirst || link.pipeline.stages.size() > 1;
     conditions_ += is_conditional ? 1 : 0;
-    const bool is_compound = link.connective != Connective::kFirst &&
-                             link.pipeline.stages.size() == 1 &&
-                             link.pipeline.stages[0].kind != SyntaxKind::kSimple;
-    std::optional<OpenRegion> region;
-    if (chain.in_background) region = begin_region(RegionKind::kChild);
-    if (!chain.in_background && is_compound) region = begin_region(RegionKind::kBranch);
+    std::optional<RegionKind> kind;
+    if (link.connective != Connective::kFirst) {
+      kind = region_of(link, *(&link - 1), is_told, leaves(link.pipeline, place), moves_ != moves);
+    }
+    const auto region = kind ? std::optional(begin_region(*kind)) : std::nullopt;
+    const auto negated =
+        link.pipeline.is_negated ? std::optional(begin_region(RegionKind::kNegated)) : std::nullopt;
     const Text more = walk_pipeline(link.pipeline, inner, input);
-    if (region) end_region(*region);
+    if (negated) end_region(*negated);
+    if (region) end_region(*region, kind == RegionKind::kOtherwise && leaves(link.pipeline, place));
     conditions_ -= is_conditional ? 1 : 0;
+    is_told = is_told && tells(link.pipeline);
     const bool is_or = link.connective == Connective::kOr;
     if (is_or) forget_names(link.assigned);
     if (!is_or) is_sure = is_sure && more && !more->empty() && !has_mark(*more);
@@ -123,6 +177,7 @@ Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& inpu
       uncertain.end = link.assigned.end;
     }
   }
+  if (child) end_region(*child);
   if (chain.in_background) {
     scope_.undo(mark);
   } else if (spend(uncertain.end - uncertain.begin)) {
@@ -175,7 +230,8 @@ Text Walker::walk_node(const SyntaxNode& node, const Place& place, const Text& i
     bool prints = true;
     if (!node.redirections.empty()) {
       const std::size_t slot = reading_.commands.size();
-      emit(place, node.span, {});  // its place in the order of the text
+      // Its place in the order of the text; what it holds is not within its words.
+      emit(place, {node.span.begin, node.span.begin}, {});
       auto redirections = expand_redirections(node.redirections, own_input, prints);
       reading_.commands[slot].redirections = std::move(redirections);
     }
@@ -277,8 +333,13 @@ void Walker::note_set(const NameRange& range, std::map<std::string, std::size_t>
 bool Walker::leaves(const Block& block, const Place& place) const {
   if (block.chains.empty() || block.chains.back().in_background) return false;
   const Chain& last = block.chains.back();
-  if (last.links.size() != 1 || last.links[0].pipeline.stages.size() != 1) return false;
-  const SyntaxNode& node = last.links[0].pipeline.stages[0];
+  return last.links.size() == 1 && leaves(last.links[0].pipeline, place);
+}
+
+bool Walker::leaves(const Pipeline& pipeline, const Place& place) const {
+  if (pipeline.stages.size() != 1) return false;
+  const SyntaxNode& node = pipeline.stages[0];
+  if (node.kind == SyntaxKind::kGroup) return leaves(node.blocks[0], place);
   std::string name;
   if (node.kind != SyntaxKind::kSimple || node.words.empty() || !plain_text(node.words[0], name) ||
       functions_.contains(name)) {
@@ -302,18 +363,30 @@ void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Tex
   std::map<std::string, std::size_t> sets;  // names, and how many branches give them a value
   std::set<std::string> unset;
   std::size_t branches = 0;
+  const std::size_t moves = moves_;
+  // Behind `if ! COMMAND; then exit; fi` it has succeeded.
+  const bool is_guard =
+      is_if && is_negated(node.blocks[0]) && tells(node.blocks[0]) && leaves(node.blocks[1], place);
   for (std::size_t i = 0; i < node.blocks.size(); ++i) {
     const bool is_condition = is_if && i % 2 == 0 && i + 1 < node.blocks.size();
     if (is_condition && i == 0) {
-      walk_block(node.blocks[i], place, input);
+      if (is_guard) {
+        walk_pipeline(node.blocks[0].chains[0].links[0].pipeline, place, input);
+      } else {
+        walk_block(node.blocks[0], place, input);
+      }
       continue;
     }
     const Scope::Mark mark = scope_.mark();
-    const auto region = begin_region(RegionKind::kBranch);
+    RegionKind kind = RegionKind::kBranch;
+    if (is_if && i == 1 && moves_ != moves && tells(node.blocks[0]))
+      kind = is_guard ? RegionKind::kOtherwise : RegionKind::kThen;
+    const auto region = begin_region(kind);
     walk_block(node.blocks[i], place, input);
-    end_region(region);
+    const bool is_left = !is_condition && leaves(node.blocks[i], place);
+    end_region(region, is_left);
     if (is_condition) continue;
-    if (!leaves(node.blocks[i], place)) {
+    if (!is_left) {
       note_set(node.blocks[i].assigned, sets, unset);
       ++branches;
     }

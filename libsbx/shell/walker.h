@@ -57,7 +57,7 @@ class Walker {
     std::size_t moves = 0;
   };
   OpenRegion begin_region(RegionKind kind);
-  void end_region(OpenRegion region);
+  void end_region(OpenRegion region, bool leaves = false);
 
   // walk.cc: nodes. Each answers what it would print.
   Text walk_block(const Block& block, const Place& place, const Text& input);
@@ -70,6 +70,7 @@ class Walker {
   void walk_loop(const SyntaxNode& node, const Place& place, const Text& input);
   void walk_function(const SyntaxNode& node, const Place& place);
   bool leaves(const Block& block, const Place& place) const;
+  bool leaves(const Pipeline& pipeline, const Place& place) const;
   void call_function(const std::string& name);
   void forget_names(const NameRange& range);
   void apply_arithmetic(std::string_view text, bool is_certain = true);

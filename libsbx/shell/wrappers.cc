@@ -9,6 +9,7 @@ namespace sbx {
 namespace {
 
 constexpr Wrapper kWrappers[] = {
+    {"aarch64", "", ""},
     {"builtin", "", ""},
     {"busybox", "", ""},
     {"toybox", "", ""},
@@ -31,6 +32,7 @@ constexpr Wrapper kWrappers[] = {
     {"fakeroot", "lsifb", " lib faked save-file load-file "},
     {"gosu", "", "", 1},
     {"ionice", "cn", " class classdata ", 0, false, "pPu"},
+    {"i386", "", ""},
     {"linux32", "", ""},
     {"linux64", "", ""},
     {"ltrace", "aAeDlnopsuwxFXE", " align output library indent "},
@@ -43,7 +45,7 @@ constexpr Wrapper kWrappers[] = {
     {"proxychains", "f", ""},
     {"proxychains4", "f", ""},
     {"rlwrap", "abBcCDfFgHIlmMOpPqsSwz", ""},
-    {"setarch", "", "", 1},
+    {"setarch", "", "", 0, false, "", true},
     {"setpriv", "",
      " ruid euid reuid rgid egid regid groups inh-caps ambient-caps bounding-set securebits "
      "pdeathsig "
@@ -65,11 +67,13 @@ constexpr Wrapper kWrappers[] = {
     {"timeout", "ks", " kill-after signal ", 1},
     {"tini", "pe", ""},
     {"torsocks", "uaP", ""},
+    {"uname26", "", ""},
     {"unbuffer", "", ""},
     {"unshare", "SGRw",
      " setuid setgid root wd map-user map-group map-users map-groups propagation setgroups "
      "boottime monotonic "},
     {"valgrind", "", ""},
+    {"x86_64", "", ""},
     {"xvfb-run", "efnpsw", " error-file auth-file server-num xauth-protocol server-args wait "},
 };
 

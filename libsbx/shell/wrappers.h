@@ -14,6 +14,7 @@ struct Wrapper {
   int operands = 0;                   // of its own, before the program
   bool takes_assignments = false;     // NAME=value before the program
   std::string_view ends = {};         // letters of options with which nothing is run
+  bool may_begin_with_operand = false;  // one of its own, before its options
 };
 
 const Wrapper* find_wrapper(std::string_view program);

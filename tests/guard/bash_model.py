@@ -21,7 +21,7 @@ MOST_SHOWN = 5
 HOME = "/home/me"
 WORK = f"{HOME}/project"
 PLACES = [f"{WORK}/build", f"{WORK}/src", f"{WORK}/x", f"{WORK}/build/x", "/tmp/x", "/data/x", f"{HOME}/x"]
-ALL = (f"{WORK}/README", "/tmp/other")  # no script names them: who removes them removes all
+ALL = (f"{WORK}/README", "/tmp/rest")  # no script names them: who removes them removes all
 
 # Inside: [[script, directories, environment]…] on standard input → what each gave rm, a line each.
 DRIVER = r"""
@@ -170,7 +170,8 @@ class Writer:
               "arr=({w} {w})", "arr+=({w})", "arr[1]={w}", ": ${{n}:={w}}", "mapfile -t arr <<< {w}", "read -r {n} <<< {w}",
               "printf -v {n} %s {w}", "{n}=$((1 + 1))", "(({n} = 2))", "(({n} == 2))", "let {n}=1", "{n}=1 {r}",
               "trap '{r'}' EXIT", "declare -n ref={n}; ref={w}", "readonly {n}", "{c} || exit", "{c} || return",
-              "{c} && {r}")
+              "{c} && {r}", "! {c} && {r}", "{c} || {c} && {r}", "{c} || {c} || exit", "{c} || { {l}; exit; }",
+              "{c} || { {l}; return; }", "{c} && {c} || exit", "! {c} || exit")
     COMPOUND = ("if {c}; then {l}; fi", "if {c}; then {l}; else {l}; fi", "if {c}; then {l}; elif {c}; then {l}; fi",
                 "for {n} in {w} {w}; do {l}; done", "for {n} in build src; do {l}; done", "for {n}; do {l}; done",
                 "for {n} in \"${arr[@]}\"; do {l}; done", "for ((i = 0; i < 2; i++)); do {l}; done",
@@ -178,6 +179,9 @@ class Writer:
                 "while read -r {n}; do {l}; done <<< {w}", "while read -r {n}; do {l}; done < <(echo {w})",
                 "i=0; while ((i++ < 2)); do {l}; done", "case {p} in build) {l};; *) {l};; esac",
                 "case {p} in /*) {l};& x) {l};; *) {l};; esac", "({l})", "{ {l}; }", "{l} && {l}", "{l} || {l}",
+                "if ! {c}; then {l}; exit; fi", "if ! {c}; then exit; else {l}; fi", "{c} && { {l}; }",
+                "{c} && for {n} in {w}; do {l}; done", "{c} && if {c}; then {l}; fi", "{c} && {l} | cat", "{c} && {c} & {l}",
+                "if {c}; then [[ {p} ]]; fi && { {l}; }", "if {c} && {c}; then {l}; fi", "{c} && [[ {p} ]] && {r}",
                 "eval '{r'}'", "bash -c '{l'}' {w} {w}", "bash -ec '{l'}'", "echo {w} | xargs rm -rf",
                 "echo {w} | xargs -I@ rm -rf @/x", "find {w} -name x -exec rm -rf {} +",
                 "find {w} -name x -exec sh -c '{r'}' _ {} \\;", "echo {w} | xargs sh -c '{r'}' _", "coproc { {l}; }; wait",
