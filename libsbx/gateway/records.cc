@@ -8,8 +8,6 @@ namespace sbx {
 namespace {
 
 constexpr std::size_t kEntry = 256;  // beside its texts
-constexpr std::size_t kMostMethod = 64;
-constexpr std::size_t kMostPath = 512;
 
 bool take(std::size_t& used, std::size_t size, std::size_t most) {
   if (used >= most) return false;
@@ -17,19 +15,7 @@ bool take(std::size_t& used, std::size_t size, std::size_t most) {
   return true;
 }
 
-void cut(std::string& text, std::size_t most) {
-  if (text.size() <= most) return;
-  const std::size_t more = text.size() - most;
-  text.resize(most);
-  text += "… (" + std::to_string(more) + " bytes more)";
-}
-
 }  // namespace
-
-void cut(HttpExchange& exchange) {
-  cut(exchange.method, kMostMethod);
-  cut(exchange.path, kMostPath);
-}
 
 void Records::add(std::uint64_t number, const std::shared_ptr<AllowedConnection>& connection) {
   const bool is_listed = connection->is_read           ? take(read_, kEntry, kMostRead)

@@ -47,7 +47,4 @@ class Records {
   std::uint64_t unlisted_requests_ = 0;
 };
 
-// What a command can choose the length of is cut, and says how much was.
-void cut(HttpExchange& exchange);
-
 }  // namespace sbx

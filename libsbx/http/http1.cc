@@ -110,6 +110,12 @@ void Http1::begin() {
   has_told_ = false;
   if (judged_.refusal) return refuse(*judged_.refusal, request_.body == Body::kNone);
   if (!no_server_.empty()) return refuse({502, no_server_, ""}, request_.body == Body::kNone);
+  if (chunks_) {
+    // What is here already may be framed in two ways: then not even the head goes on.
+    std::string data;
+    const auto ahead = ChunkReader().read(client_.in, data, client_.in.size());
+    if (!ahead.ok()) return refuse(unreadable(ahead.error().message), false);
+  }
   if (!judged_.asks) return send_request();
   const std::string size = request_.body == Body::kChunked ? "" : std::to_string(request_.length);
   context_.ask(peer_, judged_, size, [weak = weak_from_this()](bool is_allowed) {
@@ -211,7 +217,11 @@ void Http1::refuse(const Refusal& refusal, bool can_go_on) {
 
 void Http1::tell() {
   if (std::exchange(has_told_, true)) return;
-  context_.tell_exchange(peer_, number_, judged_.exchange);
+  if (asking_ == Asking::kWaits) {  // for the operator, in vain
+    tell_refusal(context_, peer_, number_, judged_.exchange, not_allowed(judged_));
+  } else {
+    context_.tell_exchange(peer_, number_, judged_.exchange);
+  }
   ++number_;
 }
 
@@ -506,9 +516,7 @@ std::string Http1::redact_frame(std::string_view payload, Frames::Part part) {
 }
 
 void Http1::end_tunnel(const Refusal& refusal) {
-  context_.tell_denial(peer_, "http",
-                       judged_.exchange.method + " " + peer_.url(judged_.exchange.path),
-                       refusal.grant);
+  tell_denial(context_, peer_, judged_.exchange, refusal);
   close_politely();
 }
 

@@ -198,7 +198,7 @@ std::string Http2::take_fields(Exchange& exchange) {
     if (!field.name.starts_with(':')) head.fields.push_back(std::move(field));
   }
   exchange.fields_size = 0;
-  if (head.target.empty()) head.target = authority;
+  if (head.method == "CONNECT") head.target = authority;
   return authority;
 }
 
@@ -408,8 +408,11 @@ void Http2::note_closed(Side side, std::int32_t id) {
 // nghttp2 has found a request malformed, or it was too large.
 void Http2::note_unread(Exchange& exchange) {
   take_fields(exchange);
-  exchange.judged.exchange = noted(peer_, escape_control_bytes(exchange.head.method),
-                                   escape_control_bytes(exchange.head.target));
+  Head& head = exchange.head;
+  if (head.method.empty()) head.method = "(unreadable)";
+  if (head.target.empty()) head.target = "/";
+  exchange.judged.exchange =
+      noted(peer_, escape_control_bytes(head.method), escape_control_bytes(head.target));
   exchange.is_refused = exchange.has_told = true;
   tell_refusal(context_, peer_, number_of(exchange), exchange.judged.exchange,
                unreadable("the head of the request cannot be read"));
@@ -448,7 +451,11 @@ void Http2::tell_answer(Exchange& exchange) {
 // One that was not judged was none.
 void Http2::tell(Exchange& exchange) {
   if (exchange.judged.url.empty()) return;
-  if (!std::exchange(exchange.has_told, true)) tell_now(exchange);
+  if (std::exchange(exchange.has_told, true)) return;
+  if (!exchange.judged.asks || exchange.number) return tell_now(exchange);
+  // It waited for the operator, in vain.
+  tell_refusal(context_, peer_, number_of(exchange), exchange.judged.exchange,
+               not_allowed(exchange.judged));
 }
 
 void Http2::tell_now(Exchange& exchange) {

@@ -129,8 +129,8 @@ bool keep_upgrade(Head& head) {
 // An answer that may hold a value must come in the plain.
 void ask_for_plain(Head& head) {
   std::erase_if(head.fields, [](const Field& field) {
-    return is_named(field, "accept-encoding") || is_named(field, "te") ||
-           is_named(field, "sec-websocket-extensions");
+    return is_named(field, "accept-encoding") || is_named(field, "sec-websocket-extensions") ||
+           (is_named(field, "te") && lower_case(field.value) != "trailers");
   });
   head.fields.push_back({"Accept-Encoding", "identity"});
 }
@@ -256,6 +256,12 @@ void tell_refusal(Context& context, const Peer& peer, std::size_t number, HttpEx
                   const Refusal& refusal) {
   exchange.status = refusal.status;
   context.tell_exchange(peer, number, exchange);
+  tell_denial(context, peer, exchange, refusal);
+}
+
+void tell_denial(Context& context, const Peer& peer, HttpExchange exchange,
+                 const Refusal& refusal) {
+  cut(exchange);
   // What the origin did wrong is told with its reason; nobody could grant it.
   const std::string target = exchange.method + " " + peer.url(exchange.path);
   if (refusal.grant.empty()) {

@@ -87,6 +87,8 @@ std::string_view refusal_type(const Fields& asked);
 // To the record and the denials.
 void tell_refusal(Context& context, const Peer& peer, std::size_t number, HttpExchange& exchange,
                   const Refusal& refusal);
+// To the denials alone.
+void tell_denial(Context& context, const Peer& peer, HttpExchange exchange, const Refusal& refusal);
 
 // Whether the answer can be read for values: nothing hides its body.
 bool is_plain_body(const Fields& fields);

@@ -57,10 +57,12 @@ void Realm::renew_values(const Peer& peer, std::function<void()> then) {
     Renewal& renewal = renewals_[i];
     if (Clock::now() < renewal.read_at + std::chrono::seconds(*ttl)) continue;
     // One after the other: the next one is looked for when this one is there.
-    renewal.waiting.push_back([this, peer, then = std::move(then)] { renew_values(peer, then); });
+    renewal.waiting.emplace_back(
+        peer, [this, peer, then = std::move(then)] { renew_values(peer, then); });
     if (std::exchange(renewal.is_asked, true)) return;
     service_.say({"V", std::to_string(number_), std::to_string(i)});
-    renewal.limit = loop().after(kRenewLimit, [this, i] { end_renewal(i); });
+    renewal.limit =
+        loop().after(kRenewLimit, [this, i] { end_renewal(i, "it has not ended within 10 s"); });
     return;
   }
   then();
@@ -84,16 +86,17 @@ void Realm::read_renewal(std::size_t index) {
     return;
   }
   Result<std::string> secret = check_secret(std::move(renewal.text), "the command", "");
+  const std::string failure = secret.ok() ? "" : secret.error().message;
   if (secret.ok()) {
     credentials_.renew(index, std::move(secret).value());
     // Where that fails, the next process has the value that was before.
     static_cast<void>(write_state(state_, *authority_, credentials_.bound()));
   }
-  end_renewal(index);
+  end_renewal(index, failure);
 }
 
 // What could not be renewed stays as it is: the origin decides whether it is still good.
-void Realm::end_renewal(std::size_t index) {
+void Realm::end_renewal(std::size_t index, const std::string& failure) {
   Renewal& renewal = renewals_[index];
   renewal.watch.stop();
   renewal.pipe.reset();
@@ -101,7 +104,15 @@ void Realm::end_renewal(std::size_t index) {
   renewal.text.clear();
   renewal.is_asked = false;
   renewal.read_at = Clock::now();
-  for (const auto& then : std::exchange(renewal.waiting, {})) then();
+  const auto waiting = std::exchange(renewal.waiting, {});
+  if (!failure.empty() && !waiting.empty()) {
+    const Peer& peer = waiting.front().first;
+    tell_denial(peer, "upstream",
+                peer.authority() + " (the value of " + credentials_.bound()[index].text.name +
+                    " is an old one: " + failure + ")",
+                "");
+  }
+  for (const auto& [peer, then] : waiting) then();
 }
 
 }  // namespace sbx::http

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/loop.h"
@@ -45,10 +46,10 @@ class Realm : public Context {
     std::string text;
     Loop::Watch watch;
     Loop::Timer limit;
-    std::vector<std::function<void()>> waiting;
+    std::vector<std::pair<Peer, std::function<void()>>> waiting;
   };
   void read_renewal(std::size_t index);
-  void end_renewal(std::size_t index);
+  void end_renewal(std::size_t index, const std::string& failure);
 
   Service& service_;
   std::size_t number_;

@@ -65,11 +65,7 @@ void random_bytes(unsigned char* to, std::size_t size) {
   if (RAND_bytes(to, static_cast<int>(size)) != 1) _exit(1);
 }
 
-// What upstream servers are held against: the operator's, where one is named.
-Result<std::string> read_authorities(const EnvironmentBlock& environment,
-                                     const std::string& trust_path) {
-  const std::string named(value_of(environment, "SSL_CERT_FILE"));
-  const std::string& path = named.empty() ? trust_path : named;
+Result<std::string> read_authorities(const std::string& path) {
   Result<std::string> text = read_file(path, kMostBundle);
   if (text.ok()) return text;
   return Error{ErrorCode::kSetupFailed,
@@ -167,7 +163,9 @@ Result<Started> start(StartFiles files) {
   SBX_TRY(out.network, read_rules(rules));
   SBX_TRY(const std::string variables, whole(files.environment));
   const EnvironmentBlock environment = read_environment(variables);
-  SBX_TRY(const std::string authorities, read_authorities(environment, files.trust_path));
+  // What upstream servers are held against: the operator's, where one is named.
+  const std::string named(value_of(environment, "SSL_CERT_FILE"));
+  SBX_TRY(std::string authorities, read_authorities(named.empty() ? files.trust_path : named));
   const OwnedStore store = read_store(authorities);
   SBX_TRY(const std::string state, whole(files.state));
   if (state.empty()) {
@@ -184,6 +182,11 @@ Result<Started> start(StartFiles files) {
   for (std::string& name : variables_with(out.secrets, set)) out.dropped.push_back(std::move(name));
   out.bundle.reset(memfd_create("trust", MFD_CLOEXEC));
   if (!out.bundle.is_open()) return failed("memfd_create");
+  // Programs inside hold what stays opaque against the system's as well.
+  if (const auto system = read_authorities(files.trust_path);
+      system.ok() && authorities.find(system.value()) == std::string::npos) {
+    authorities.insert(0, system.value() + "\n");
+  }
   const std::string gap = authorities.ends_with('\n') ? "" : "\n";
   const std::string bundle = authorities + gap + out.authority->certificate();
   out.bundle_size = bundle.size();

@@ -70,6 +70,8 @@ struct HttpExchange {
   std::uint64_t bytes_received = 0;
   std::string rule;  // JSON pointer of the rule that decided; empty: none
 };
+// What a command can choose the length of is cut, and says how much was.
+void cut(HttpExchange& exchange);
 
 // One connection that the gateway let through, for the audit log.
 struct AllowedConnection {

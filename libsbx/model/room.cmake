@@ -5,4 +5,5 @@ sbx_room(model
     model/exit_status.cc
     model/finding.cc
     model/grant.cc
+    model/outcome.cc
   LINK sbx_base sbx_json)

@@ -7,6 +7,7 @@ import os
 import harness
 from http_hostile_test import PRELUDE
 from http_process_test import peaks_below
+from http_record_test import SILENT
 from http2_test import OverHttp2
 from network_harness import PYTHON, requests_of
 
@@ -166,15 +167,27 @@ print(statuses(spoken(frame(1, 4, 1, block(*POST)), frame(0, 0, 1, b"body"), fra
     def test_what_cannot_be_read_is_recorded_with_what_could_be(self):
         answer = self.spoken("""
 for fields in ((*GET, (b"X", b"a")), (*GET[:3], (b":path", b"/large?q"), *[(b"x", b"y" * 4000)] * 20),
-               ((b":method", b"CONNECT"), (b":authority", b"own.test:8445"))):
+               ((b":method", b"CONNECT"), (b":authority", b"own.test:8445")), GET[:3],
+               (*GET[:3], (b":path", b"x y")), ((b":method", b"GE T"), *GET[1:])):
     statuses(spoken(frame(1, 1 if len(fields) > 20 else 5, 1, block(*fields)[:16000]),
                     *[frame(9, 4 if size + 16000 >= len(block(*fields)) else 0, 1, block(*fields)[size:size + 16000])
                       for size in range(16000, len(block(*fields)), 16000)]))
 """)
         self.assertEqual(requests_of(answer), [("GET", "/x", 400), ("GET", "/large", 400),
-                                               ("CONNECT", "own.test:8445", 403)], answer)
+                                               ("CONNECT", "own.test:8445", 403), ("GET", "/", 400),
+                                               ("GET", "/", 400), ("(unreadable)", "/", 400)], answer)
         self.assertEqual(set(self.denials(answer, "http")),
-                         {f"GET {self.URL}/x", f"GET {self.URL}/large", f"CONNECT {self.URL}/own.test:8445"})
+                         {f"GET {self.URL}/x", f"GET {self.URL}/large", f"CONNECT {self.URL}/own.test:8445",
+                          f"GET {self.URL}/", f"(unreadable) {self.URL}/"})
+
+    def test_what_nobody_was_there_to_allow_is_refused_though_the_run_has_ended(self):
+        reply = self.world.order(
+            argv=["env", "SSL_CERT_FILE=" + self.cert, PYTHON, "-c", SILENT,
+                  f"curl -sS -m 1 -d abc {self.URL}/x; true", harness.SBX_RUN, "serve",
+                  *self.ruled({"host": self.HOST, "ask": True})], cwd=self.work)
+        answer = json.loads(reply["stdout"])["result"]
+        self.assertEqual(requests_of(answer), [("POST", "/x", 403)], answer)
+        self.assertIn("ask = false", self.denials(answer, "http")[f"POST {self.URL}/x"]["grant"])
 
     def test_what_is_refused_while_a_value_is_renewed_is_named(self):
         place = os.path.join(self.base, "aside")

@@ -91,6 +91,29 @@ for header in %r:
             self.assertEqual((answer["status"], answer["error"]["where"]), ("error", "/network/credentials/0/header"))
 
 
+    def test_trailers_are_still_asked_for_where_answers_are_searched(self):
+        answer = self.sh(f"for te in trailers Trailers gzip 'gzip, trailers'; do"
+                         f" curl -sS -o out -H \"TE: $te\" -H 'Connection: TE' {URL}/; done",
+                         *self.rules(credentials=(BEARER,)))
+        self.assertEqual([seen["headers"].get("te") for seen in self.seen()],
+                         ["trailers", "Trailers", None, None], answer)
+
+    def test_a_body_that_is_framed_in_two_ways_keeps_its_head_from_the_origin(self):
+        sink = os.path.join(self.place, "sink")
+        for chunks, arrives in (("5\r\nhelloX\r\n0\r\n\r\n", False), ("2\r\nhi\r\n0\r\nContent-Length: 5\r\n\r\n", False),
+                                ("0x2\r\nhi\r\n0\r\n\r\n", False), ("2\r\nhi\r\n0\r\n\r\n", True)):
+            open(sink, "w").close()
+            self.inside(f"""
+with socket.create_connection(("allowed.test", 7001), timeout=20) as s:
+    s.sendall(request("/", "Transfer-Encoding: chunked", method="POST", host="allowed.test:7001", body={chunks!r}.encode()))
+    s.shutdown(socket.SHUT_WR)
+    s.settimeout(3)
+    print(rest(s)[:12])
+""", *self.rules(({"host": "allowed.test:7001"},), allow=("allowed.test:7001",)))
+            harness.until(lambda: os.path.getsize(sink) > 0, 10 if arrives else 0.3)
+            self.assertEqual(os.path.getsize(sink) > 0, arrives, chunks)
+
+
 class Values(Hostile):
     VALUE = "pa&ss<wor>d+12='x"
 

@@ -8,8 +8,8 @@ import unittest
 
 import harness
 from http_hostile_test import PLAIN
-from http_test import Http
-from network_harness import requests_of
+from http_test import HOST, URL, Http
+from network_harness import PYTHON, requests_of
 
 # Of the plain origin: `count` requests at once, and the codes of their answers.
 PRELUDE = f"""if True:
@@ -28,6 +28,20 @@ PRELUDE = f"""if True:
                 if line.startswith(b"content-length:"): size = int(line.split(b":")[1])
             self.file.read(size)
             return code
+"""
+
+# A server of JSON-RPC whose operator says nothing.
+SILENT = """if True:
+    import json, subprocess, sys
+    server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", "method": "run", "id": 1,
+                                   "params": {"command": sys.argv[1]}}) + "\\n")
+    server.stdin.flush()
+    for line in server.stdout:
+        message = json.loads(line)
+        if message.get("id") == 1: break
+    print(json.dumps(message))
+    server.stdin.close()
 """
 
 
@@ -80,6 +94,36 @@ print(client.ask("/ok", "POST"))
         self.assertEqual(len(requests) + answer["unlisted_requests"], 4001)
         self.assertLess(len(requests), 2000)
         self.assertEqual(requests[0][1], "/" + "x" * 511 + "… (5489 bytes more)")
+
+    def test_a_long_path_is_cut_in_a_denial_as_in_the_record(self):
+        answer = self.inside("""
+Client().ask("/" + "x" * 6000)
+""", {"host": PLAIN, "paths": ["/ok"]})
+        self.assertEqual(set(self.denials(answer, "http")),
+                         {f"GET http://{PLAIN}/" + "x" * 511 + "… (5489 bytes more)"})
+
+    def test_a_value_that_cannot_be_renewed_is_told_of(self):
+        place = os.path.join(self.base, "aside")
+        os.mkdir(place)
+        os.chmod(place, 0o777)
+        script = self.write("aside/give", f"cd {place}; [ ! -e once ] || exit 1; touch once; echo secret-value-1\n")
+        bound = {"name": "TOKEN", "host": HOST, "header": "Authorization",
+                 "from": {"command": ["/bin/sh", script], "ttl_s": 1}}
+        code = f"curl -sS -o out -H \"Authorization: $TOKEN\" {URL}/"
+        answer = self.sh(f"{code}; sleep 1.2; {code}", *self.rules(credentials=(bound,)))
+        self.assertEqual([seen["headers"]["authorization"] for seen in self.seen()], ["secret-value-1"] * 2, answer)
+        self.assertEqual([(d["target"], d["grant"]) for d in self.denials(answer, "upstream").values()],
+                         [(f"{HOST} (the value of TOKEN is an old one: the command gives nothing)", "")])
+
+    def test_what_nobody_was_there_to_allow_is_refused_though_the_run_has_ended(self):
+        rules = self.rules(({"host": HOST, "ask": True},))
+        reply = self.world.order(
+            argv=["env", "SSL_CERT_FILE=" + os.path.join(self.place, "cert.pem"), PYTHON, "-c",
+                  SILENT, f"curl -sS -m 1 -d abc {URL}/x; true", harness.SBX_RUN, "serve", *rules], cwd=self.work)
+        answer = json.loads(reply["stdout"])["result"]
+        self.assertEqual(requests_of(answer), [("POST", "/x", 403)], answer)
+        self.assertIn("ask = false", self.denials(answer, "http")[f"POST {URL}/x"]["grant"])
+        self.assertEqual(self.seen(), [])
 
     def test_what_cannot_be_listed_does_not_go_on(self):
         log = os.path.join(self.base, "audit")
