@@ -106,8 +106,15 @@ void check_resolv_conf(std::string_view bytes) {
   }
 }
 
-// What is said of a beginning does not change once it is known.
+// What is said of a beginning does not change once it is known; what later requests name is the
+// same however it comes.
 void check_plain_http(std::string_view bytes) {
+  const auto is_sought = [](const std::string& host) { return host.size() > 2; };
+  RequestScan whole(is_sought);
+  RequestScan slow(is_sought);
+  const std::string found = whole.feed(bytes);
+  for (const char& c : bytes) slow.feed({&c, 1});
+  if (bytes.size() < std::size_t{16} << 10 && slow.feed({}) != found) std::abort();
   PlainHttp before = read_plain_http({});
   for (std::size_t size = 1; size <= std::min<std::size_t>(bytes.size(), 256); ++size) {
     const PlainHttp now = read_plain_http(bytes.substr(0, size));

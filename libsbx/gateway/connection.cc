@@ -69,7 +69,30 @@ void RelayedConnection::start() {
   }
   if (has_upstream()) return dial_upstream();
   if (!destination_.name.empty()) return resolve();
-  dial(literal_targets(destination_));
+  look_for_ruled();
+}
+
+// What names no host to a literal address may reach one that has rules there.
+void RelayedConnection::look_for_ruled() {
+  const IpAddress address = destination_.endpoint.address;
+  std::vector<HostRule> hosts;
+  if (context_.http != nullptr) hosts = context_.http->hosts_at(destination_.endpoint.port);
+  std::erase_if(hosts, [](const HostRule& host) { return host.kind != HostRule::Kind::kName; });
+  if (hosts.empty()) return dial(literal_targets(destination_));
+  const auto left = std::make_shared<std::size_t>(hosts.size());
+  for (const HostRule& host : hosts) {
+    context_.resolver.resolve(
+        host.name, [weak = weak_from_this(), left, address](const Resolution& resolution) {
+          const auto self = weak.lock();
+          if (!self || self->ended_) return;
+          const auto& found = resolution.addresses;
+          if (resolution.kind == Resolution::Kind::kFailed ||
+              std::find(found.begin(), found.end(), address) != found.end()) {
+            self->may_be_ruled_ = true;
+          }
+          if (--*left == 0) self->dial(literal_targets(self->destination_));
+        });
+  }
 }
 
 void RelayedConnection::resolve() {
@@ -186,22 +209,32 @@ void RelayedConnection::relay(OwnedFd server) {
   if (!is_published_ && by_name && context_.rules.mode() == NetworkMode::kAllowlist) {
     judge = [this](bool readable, const std::string& name) { return judge_hello(readable, name); };
   }
+  RequestScan::IsSought is_sought;
+  if (context_.http != nullptr && !context_.http->hosts_at(record_->port).empty()) {
+    is_sought = [this](const std::string& host) { return is_other_ruled(host); };
+  }
   relay_ = std::make_shared<Relay>(
       context_.loop, context_.pool, std::move(client_), std::move(server), record_,
       std::move(judge), [this] { finish(); },
-      [this](const std::string& host) { return judge_host(host); });
+      [this](const std::string& host) { return judge_host(host); }, std::move(is_sought));
   const auto relay = relay_;
   relay->start();
 }
 
 // A front for another host is refused; a server's own short names are none.
 bool RelayedConnection::judge_host(const std::string& host) {
-  const bool is_short = host.find('.') == std::string::npos;
-  if (is_short || host == destination_.name) return true;
-  if (destination_.name.empty() && !context_.http->covers_name(host)) return true;
+  const bool is_free =
+      host.find('.') == std::string::npos || host == destination_.name || destination_.name.empty();
+  if (is_free && !is_other_ruled(host)) return true;
   const std::string said = host + ":" + std::to_string(destination_.endpoint.port);
   context_.deny("http_host", said + " at " + destination_.text(), grant_of(host));
   return false;
+}
+
+bool RelayedConnection::is_other_ruled(const std::string& host) const {
+  if (context_.http == nullptr || host == destination_.name) return false;
+  const bool is_unseen = host == kUnseenHosts && (may_be_ruled_ || !destination_.name.empty());
+  return is_unseen || context_.http->covers_name(host);
 }
 
 // One that is allowed already has to be connected to itself.
@@ -247,14 +280,18 @@ void RelayedConnection::on_end(std::uint64_t bytes_out, std::uint64_t bytes_in) 
 
 // Behind an address that was allowed as such anything may be, but no host that has rules.
 bool RelayedConnection::judge_hello(bool readable, const std::string& server_name) {
-  if (readable && (server_name.empty() || server_name == destination_.name)) return true;
-  if (destination_.name.empty() && (!readable || !context_.http->covers_name(server_name))) {
+  const bool is_literal = destination_.name.empty();
+  const bool is_named = readable && !server_name.empty();
+  if (is_named
+          ? is_literal ? !context_.http->covers_name(server_name) : server_name == destination_.name
+      : is_literal ? !may_be_ruled_
+                   : readable) {
     return true;
   }
   const std::string port = ":" + std::to_string(destination_.endpoint.port);
-  const std::string said = readable ? server_name + port : "(unreadable)";
+  const std::string said = is_named ? server_name + port : readable ? "(no name)" : "(unreadable)";
   context_.deny("tls_sni", said + " at " + destination_.text(),
-                readable ? grant_of(server_name) : std::string());
+                is_named ? grant_of(server_name) : std::string());
   return false;
 }
 

@@ -45,6 +45,7 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   void dial_upstream();
   void open_tunnel(OwnedFd proxy);
   void fail_upstream(const std::string& why);
+  void look_for_ruled();
   void resolve();
   void on_resolved(const Resolution& resolution);
   void fail();
@@ -54,6 +55,7 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   bool is_read() const;
   void refuse_reading(const std::string& why);
   bool judge_host(const std::string& host);
+  bool is_other_ruled(const std::string& host) const;
   std::string grant_of(const std::string& host) const;
   bool judge_hello(bool readable, const std::string& server_name);
   void abort();
@@ -71,6 +73,7 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   std::vector<Endpoint> refused_;  // of those that its name has
   std::uint32_t handed_over_ = 0;  // its number there
   bool holds_name_ = false;
+  bool may_be_ruled_ = false;  // a literal address, of a name that has rules on this port
   std::shared_ptr<AllowedConnection> record_;
   bool is_recorded_ = false;
   std::uint64_t number_ = 0;          // in the order of their beginning

@@ -7,10 +7,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/owned_fd.h"
 #include "model/denial.h"
 #include "model/outcome.h"
+#include "profile/host_rule.h"
 
 namespace sbx {
 
@@ -38,7 +40,10 @@ class HttpGate {
   virtual ~HttpGate() = default;
   // Whether connections to it are to be read. Lower case.
   virtual bool covers(std::string_view name, int port) const = 0;
+  // Whether one of them is called so, on any port.
   virtual bool covers_name(std::string_view name) const = 0;
+  // Those of one port.
+  virtual std::vector<HostRule> hosts_at(int port) const = 0;
   // Its number; 0: it cannot be taken now, and is closed.
   virtual std::uint32_t hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) = 0;
   // No further request of it goes on.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "base/text.h"
 #include "profile/forms.h"
@@ -53,11 +54,34 @@ PlainHttp::State read_line(std::string_view line, bool has_ended) {
 
 std::string host_of(std::string_view authority) {
   authority = skip(authority, kSpaces);
-  if (!authority.starts_with('['))
-    authority = authority.substr(0, authority.find_first_of(": \t\r"));
+  const std::size_t bracket = authority.starts_with('[') ? authority.find(']') : 0;
+  authority = authority.substr(0, authority.find_first_of(": \t\r", bracket));
   std::string host = lower_case(authority);
   if (host.ends_with('.')) host.pop_back();
   return host;
+}
+
+// The hosts of URLs that stand by themselves in what may be a request's line.
+void read_targets(std::string_view line, std::vector<std::string>& hosts) {
+  for (std::size_t at = 0; (at = line.find("://", at)) != std::string_view::npos; at += 3) {
+    const std::string_view before = line.substr(0, at);
+    const std::size_t word = before.find_last_of(kSpaces);
+    if (word == std::string_view::npos || !forms::kToken.matches(before.substr(word + 1))) continue;
+    const std::string_view rest = line.substr(at + 3);
+    const std::string_view authority = rest.substr(0, rest.find_first_of("/?# "));
+    hosts.push_back(host_of(authority.substr(authority.rfind('@') + 1)));
+  }
+}
+
+// `is_host`: whether the line before was a Host; then whether this one is.
+void read_field(std::string_view line, bool& is_host, std::vector<std::string>& hosts) {
+  const std::string_view text = skip(line, kSpaces);
+  // A folded line goes on with the one before, or is one of its own.
+  if (text.size() < line.size() && is_host) hosts.push_back(host_of(text));
+  const std::size_t colon = text.find(':');
+  is_host = colon != std::string_view::npos &&
+            lower_case(text.substr(0, text.find_first_of(" \t\v\f:"))) == "host";
+  if (is_host) hosts.push_back(host_of(text.substr(colon + 1)));
 }
 
 }  // namespace
@@ -73,10 +97,7 @@ PlainHttp read_plain_http(std::string_view bytes) {
   PlainHttp heard{read_line(request, at != std::string_view::npos)};
   if (heard.state != PlainHttp::State::kReading || at == std::string_view::npos) return heard;
   if (request.starts_with(kHttp2)) heard.hosts.emplace_back(kUnseenHosts);
-  const std::string_view target = skip(request.substr(request.find_first_of(kSpaces)), kSpaces);
-  if (lower_case(target.substr(0, 7)) == "http://") {
-    heard.hosts.push_back(host_of(target.substr(7, target.find_first_of("/? ", 7) - 7)));
-  }
+  read_targets(request, heard.hosts);
   bool is_host = false;  // the line before
   for (;;) {
     const std::string_view rest = begun.substr(at + 1);
@@ -84,17 +105,66 @@ PlainHttp read_plain_http(std::string_view bytes) {
     if (end == std::string_view::npos) return {PlainHttp::State::kReading};
     const std::string_view line = rest.substr(0, end);
     if (line.empty() || line == "\r") break;
-    const std::string_view text = skip(line, kSpaces);
-    // A folded line goes on with the one before, or is one of its own.
-    if (text.size() < line.size() && is_host) heard.hosts.push_back(host_of(text));
-    const std::size_t colon = text.find(':');
-    is_host = colon != std::string_view::npos &&
-              lower_case(text.substr(0, text.find_first_of(" \t\v\f:"))) == "host";
-    if (is_host) heard.hosts.push_back(host_of(text.substr(colon + 1)));
+    read_field(line, is_host, heard.hosts);
     at += end + 1;
   }
   heard.state = PlainHttp::State::kHead;
   return heard;
+}
+
+const std::string& RequestScan::feed(std::string_view bytes) {
+  constexpr std::size_t kMostLine = std::size_t{16} << 10;
+  constexpr std::size_t kKept = 1024;  // what is looked for is shorter
+  while (!bytes.empty() && found_.empty()) {
+    const std::size_t end = bytes.find('\n');
+    line_ += bytes.substr(0, end);
+    if (end == std::string_view::npos && line_.size() <= kMostLine) break;
+    if (end == std::string_view::npos || is_cut_ || line_.find(kVersion) != std::string::npos) {
+      look(line_);
+    }
+    if (end == std::string_view::npos) {
+      if (!std::exchange(is_cut_, true)) read_head_line();
+      line_.erase(0, line_.size() - kKept);
+      break;
+    }
+    end_line();
+    bytes.remove_prefix(end + 1);
+  }
+  return found_;
+}
+
+void RequestScan::note(const std::vector<std::string>& hosts) {
+  const auto found = std::find_if(hosts.begin(), hosts.end(), is_sought_);
+  if (found != hosts.end() && found_.empty()) found_ = *found;
+}
+
+// At what only a request's line holds.
+void RequestScan::look(std::string_view part) {
+  names_version_ = names_version_ || names_version(part);
+  std::vector<std::string> hosts;
+  if (part.find(kHttp2) != std::string_view::npos) hosts.emplace_back(kUnseenHosts);
+  read_targets(part, hosts);
+  const auto found = std::find_if(hosts.begin(), hosts.end(), is_sought_);
+  if (found != hosts.end() && target_.empty()) target_ = *found;
+}
+
+void RequestScan::read_head_line() {
+  std::vector<std::string> hosts;
+  if (is_in_head_) read_field(line_, is_host_, hosts);
+  note(hosts);
+}
+
+void RequestScan::end_line() {
+  if (!is_cut_) read_head_line();
+  if (!is_cut_ && (line_.empty() || line_ == "\r")) is_in_head_ = false;
+  if (names_version_) {
+    note({target_});
+    is_in_head_ = true;
+    is_host_ = false;
+  }
+  names_version_ = is_cut_ = false;
+  target_.clear();
+  line_.clear();
 }
 
 }  // namespace sbx

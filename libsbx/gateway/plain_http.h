@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a TCP client says in plain → the hosts that its first request names, where it speaks HTTP/1.
-// Only that: what rules need is read by a process of its own (http/).
+// What a TCP client says in plain → the hosts that its first request names, where it speaks HTTP/1,
+// and those that later ones may. Only that: what rules need is read by a process of its own
+// (http/).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sbx {
@@ -28,5 +31,31 @@ struct PlainHttp {
 
 // `bytes` are the stream so far.
 PlainHttp read_plain_http(std::string_view bytes);
+
+// All that such a client says, its first request too → whether any request names a host of some.
+// Bodies are not told from heads, which a server may frame in another way: each line that names a
+// version begins a head. Holds little, whatever comes.
+class RequestScan {
+ public:
+  using IsSought = std::function<bool(const std::string& host)>;
+  explicit RequestScan(IsSought is_sought) : is_sought_(std::move(is_sought)) {}
+  // The stream goes on. The first host that was sought, found by now; empty: none.
+  const std::string& feed(std::string_view bytes);
+
+ private:
+  void look(std::string_view part);
+  void read_head_line();
+  void end_line();
+  void note(const std::vector<std::string>& hosts);
+
+  IsSought is_sought_;
+  std::string found_;
+  std::string line_;     // that has not ended; of a long one its end
+  bool is_cut_ = false;  // a long one
+  bool names_version_ = false;
+  std::string target_;  // what the line would ask for if it named one
+  bool is_in_head_ = false;
+  bool is_host_ = false;  // the line before
+};
 
 }  // namespace sbx

@@ -10,8 +10,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "gateway/plain_http.h"
-
 namespace sbx {
 namespace {
 
@@ -51,12 +49,13 @@ std::optional<SplicePipe> RelayPool::take() {
 
 Relay::Relay(Loop& loop, RelayPool& pool, OwnedFd client, OwnedFd server,
              std::shared_ptr<AllowedConnection> counts, JudgeHello judge, OnEnd end,
-             JudgeHost judge_host)
+             JudgeHost judge_host, RequestScan::IsSought is_sought)
     : loop_(loop),
       pool_(pool),
       counts_(std::move(counts)),
       judge_(std::move(judge)),
       judge_host_(std::move(judge_host)),
+      is_sought_(std::move(is_sought)),
       end_(std::move(end)) {
   sides_[kClient].socket = std::move(client);
   sides_[kServer].socket = std::move(server);
@@ -166,12 +165,14 @@ Relay::Step Relay::copy_some(int from) {
     return Step::kMore;
   }
   const auto size = static_cast<std::size_t>(count);
+  const bool is_scanned = from == kClient && scan_;
+  if (is_scanned && !hear_more({scratch, size})) return Step::kBroken;
   const ssize_t passed = send(sides_[1 - from].socket.get(), scratch, size, MSG_NOSIGNAL);
   if (passed < 0 && !must_wait()) return Step::kBroken;
   const std::size_t sent = passed < 0 ? 0 : static_cast<std::size_t>(passed);
   this->count(from, sent);
   if (sent < size) flow.unsent.assign(scratch + sent, size - sent);
-  flow.is_bulk = size >= kStillBulk;
+  flow.is_bulk = size >= kStillBulk && !is_scanned;
   return Step::kMore;
 }
 
@@ -234,6 +235,10 @@ Relay::Step Relay::hear_request() {
   for (const std::string& host : heard.hosts) {
     if (!judge_host_(host)) return Step::kBroken;
   }
+  if (heard.state == PlainHttp::State::kHead && is_sought_) {
+    scan_.emplace(std::move(is_sought_));
+    if (!hear_more(hello_)) return Step::kBroken;
+  }
   flow.unsent = hello_.substr(passed_);
   flow.sent = 0;
   passed_ = hello_.size();
@@ -241,6 +246,11 @@ Relay::Step Relay::hear_request() {
   hello_.clear();
   reader_.reset();
   return Step::kMore;
+}
+
+bool Relay::hear_more(std::string_view bytes) {
+  const std::string& host = scan_->feed(bytes);
+  return host.empty() || judge_host_(host);
 }
 
 // Passes on what was kept. False when the other side is broken.

@@ -9,11 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/loop.h"
 #include "base/owned_fd.h"
 #include "gateway/client_hello.h"
+#include "gateway/plain_http.h"
 #include "model/outcome.h"
 
 namespace sbx {
@@ -51,14 +53,15 @@ class Relay {
   // Called with the server name of a ClientHello ("" where it cannot be read); false: refuse.
   using JudgeHello = std::function<bool(bool readable, const std::string& server_name)>;
 
-  // The same with the Host of a first request in plain; "" where it has none.
+  // The same with a Host of a first request in plain.
   using JudgeHost = std::function<bool(const std::string& host)>;
 
   // Both sockets non-blocking and connected. With `judge`, nothing that the client sends goes on
-  // until it is known to be no TLS, or each ClientHello in it was judged.
+  // until it is known to be no TLS, or each ClientHello in it was judged. With `is_sought`, each
+  // Host of later requests that is one is judged as well.
   Relay(Loop& loop, RelayPool& pool, OwnedFd client, OwnedFd server,
         std::shared_ptr<AllowedConnection> counts, JudgeHello judge, OnEnd end,
-        JudgeHost judge_host = nullptr);
+        JudgeHost judge_host = nullptr, RequestScan::IsSought is_sought = nullptr);
   ~Relay();
   void start();
   // Whether the client, or the server, has written what is not yet handed on.
@@ -89,6 +92,7 @@ class Relay {
   Step splice_some(int from);
   Step hear_hello();
   Step hear_request();
+  bool hear_more(std::string_view bytes);
   bool flush(int from);
   void pass_on_end(int from);
   void count(int from, std::size_t bytes);
@@ -103,6 +107,8 @@ class Relay {
   std::shared_ptr<AllowedConnection> counts_;
   JudgeHello judge_;
   JudgeHost judge_host_;
+  RequestScan::IsSought is_sought_;
+  std::optional<RequestScan> scan_;    // with is_sought_, once it has been a request
   std::optional<HelloReader> reader_;  // with judge_, until nothing is left to judge
   bool is_plain_ = false;              // no TLS: it may be a request
   std::string hello_;                  // what it holds back; of a request, all of it

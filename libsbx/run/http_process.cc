@@ -16,6 +16,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/files.h"
@@ -108,6 +109,18 @@ std::string find_bundle() {
   return kFirst;
 }
 
+bool is_at(const HostRule& host, int port) {
+  return host.port ? *host.port == port : port == 80 || port == 443;
+}
+
+// An address may stand in brackets.
+bool is_called(const HostRule& host, std::string_view name) {
+  if (host.kind == HostRule::Kind::kName) return host.name == name;
+  if (host.kind == HostRule::Kind::kWildcard) return name.ends_with("." + host.name);
+  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
+  return parse_ip(name) == host.network;
+}
+
 std::uint64_t number_of(std::string_view word) {
   return static_cast<std::uint64_t>(parse_count(word, INT64_MAX).value_or(0));
 }
@@ -148,20 +161,21 @@ HttpPolicy::HttpPolicy(HttpProcess& process, std::size_t number, const NetworkPr
 }
 
 bool HttpPolicy::covers(std::string_view name, int port) const {
-  const auto address = parse_ip(name);
   return std::any_of(hosts_.begin(), hosts_.end(), [&](const HostRule& host) {
-    if (host.port ? *host.port != port : port != 80 && port != 443) return false;
-    if (host.kind == HostRule::Kind::kNetwork) return address && *address == host.network;
-    if (host.kind == HostRule::Kind::kName) return host.name == name;
-    return name.ends_with("." + host.name);
+    return is_at(host, port) && is_called(host, name);
   });
 }
 
 bool HttpPolicy::covers_name(std::string_view name) const {
-  return std::any_of(hosts_.begin(), hosts_.end(), [&](const HostRule& host) {
-    if (host.kind == HostRule::Kind::kWildcard) return name.ends_with("." + host.name);
-    return host.name == name;
-  });
+  return std::any_of(hosts_.begin(), hosts_.end(),
+                     [&](const HostRule& host) { return is_called(host, name); });
+}
+
+std::vector<HostRule> HttpPolicy::hosts_at(int port) const {
+  std::vector<HostRule> found;
+  std::copy_if(hosts_.begin(), hosts_.end(), std::back_inserter(found),
+               [port](const HostRule& host) { return is_at(host, port); });
+  return found;
 }
 
 std::uint32_t HttpPolicy::hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) {
@@ -287,7 +301,7 @@ Status HttpProcess::await_ready(const Child& child, Known& known) {
     }
     for (; at < words.size(); ++at) shown.dropped.emplace_back(words[at]);
     lseek(owned[0].get(), 0, SEEK_SET);
-    SBX_TRY(shown.trust_bundle, read_up_to(owned[0].get(), 2 * kMostBundle));
+    SBX_TRY(shown.trust_bundle, read_up_to(owned[0].get(), 4 * kMostBundle));
     const std::size_t bundle = std::min(number_of(words[1]), shown.trust_bundle.size());
     shown.java_store = shown.trust_bundle.substr(bundle);
     shown.trust_bundle.resize(bundle);

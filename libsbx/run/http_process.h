@@ -57,6 +57,7 @@ class HttpPolicy : public HttpSession, public HttpGate {
   HttpProcess& process() const { return process_; }
   bool covers(std::string_view name, int port) const override;
   bool covers_name(std::string_view name) const override;
+  std::vector<HostRule> hosts_at(int port) const override;
   std::uint32_t hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) override;
   void refuse_more(std::uint32_t number) override;
   void finish(std::uint32_t number) override;

@@ -62,5 +62,52 @@ TEST(PlainHttp, HoldsARequestAndNothingElse) {
   EXPECT_EQ(read_plain_http(std::string(300, 'a')).state, State::kOther);
 }
 
+TEST(PlainHttp, FindsAHostInBracketsOrBehindAUser) {
+  EXPECT_EQ(hosts_of("GET ftp://u:p@b.test/x HTTP/1.1\r\nHost: [fd77::1]:80\r\n\r\n"),
+            (Hosts{"b.test", "[fd77::1]"}));
+}
+
+// In one piece, and byte by byte.
+std::string found_in(const std::string& text) {
+  const auto is_sought = [](const std::string& host) {
+    return host == "a.test" || host == kUnseenHosts;
+  };
+  RequestScan whole(is_sought);
+  RequestScan slow(is_sought);
+  std::string found = whole.feed(text);
+  for (const char c : text) slow.feed({&c, 1});
+  EXPECT_EQ(slow.feed(""), found) << text.substr(0, 200);
+  return found;
+}
+
+constexpr const char* kFirst = "POST / HTTP/1.1\r\nHost: b.test\r\nContent-Length: 3\r\n\r\nabc";
+
+TEST(RequestScan, FindsAHostOfALaterRequest) {
+  const std::string first = kFirst;
+  for (const std::string& later :
+       {std::string("GET / HTTP/1.1\r\nHost: A.test:80\r\n\r\n"),
+        std::string("GET / HTTP/1.1\nX: y\n host : a.test.\n"),
+        std::string("GET / HTTP/1.1\r\nHost:\r\n a.test\r\n"),
+        std::string("GET http://u@a.test/x HTTP/1.1\r\n"),
+        std::string("GET HTTPS://a.test:80 HTTP/1.1\r\nHost: b.test\r\n"),
+        "GET /" + std::string(90000, 'x') + " HTTP/1.1\r\nHost: a.test\r\n",
+        "GET http://a.test/" + std::string(90000, 'x') + " HTTP/1.1\r\n",
+        "GET / HTTP/1.1" + std::string(90000, ' ') + "\r\nHost: a.test\r\n",
+        "GET / HTTP/1.1\r\nHost: a.test" + std::string(90000, ' ') + "\r\n"}) {
+    EXPECT_EQ(found_in(first + later), "a.test") << later.substr(0, 200);
+    EXPECT_EQ(found_in(first + std::string(50000, 'x') + later), "a.test") << later.substr(0, 200);
+  }
+  EXPECT_EQ(found_in(first + "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), kUnseenHosts);
+}
+
+TEST(RequestScan, FindsNoneInWhatIsNoRequest) {
+  for (const char* const body :
+       {"Host: a.test\r\n", "x: y\r\nHost: a.test\r\n\r\nhttp://a.test/\r\n",
+        "GET /?u=http://a.test/ HTTP/1.1\r\nReferer: http://a.test/\r\nHost: b.test\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: b.test\r\n\r\nHost: a.test\r\n"}) {
+    EXPECT_EQ(found_in(std::string(kFirst) + body), "") << body;
+  }
+}
+
 }  // namespace
 }  // namespace sbx
