@@ -426,6 +426,16 @@ class Planner {
   bool nested_ = false;
 };
 
+// Of the directories of a search path those that are there and cannot be used: a shell that finds a
+// program in one looks no further.
+void leave_out(const std::vector<std::string>& hidden, std::string& search_path) {
+  std::vector<std::string> kept;
+  for (const std::string_view part : split(search_path, ':')) {
+    if (std::find(hidden.begin(), hidden.end(), part) == hidden.end()) kept.emplace_back(part);
+  }
+  search_path = join(kept, ":");
+}
+
 }  // namespace
 
 bool allows_nested_namespaces(const SandboxProfile& profile) {
@@ -453,6 +463,7 @@ Status set_command(LaunchPlan& plan, const PlanInput& input) {
   }
   // What shows of the directories above is of another file system.
   if (input.view.git_is_above) environment.try_emplace("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1");
+  if (!plan.wanted.has(Layer::kMount)) leave_out(input.view.hidden_path, environment["PATH"]);
   plan.environment.clear();
   for (const auto& [name, value] : environment) {
     std::string& entry = plan.environment.emplace_back(name);

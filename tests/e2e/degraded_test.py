@@ -134,6 +134,14 @@ class Degraded(harness.Case):
         answer = self.weakly("cat hidden/key open/file", "--hide", f"{self.work}/hidden")
         self.assertEqual(answer["stdout"], "public text")
 
+    def test_a_program_in_a_hidden_directory_of_path_does_not_stand_before_one_that_is_shown(self):
+        self.write("tools/env", "#!/bin/sh\n", 0o755)
+        path = f"{self.base}/tools:/usr/bin:/bin"
+        answer = self.weakly("env | grep ^PATH=", env={"PATH": path})
+        self.assertEqual(answer["stdout"], "PATH=/usr/bin:/bin\n", answer)
+        self.assertIn(f"PATH: {self.base}/tools is not shown inside",
+                      "".join(answer["sandbox"]["warnings"]))
+
     def test_a_protected_path_can_be_read_and_not_written(self):
         self.write("work/.git/hooks/sample", "a hook\n")
         answer = self.weakly("cat .git/hooks/sample; echo bad > .git/hooks/sample; "
