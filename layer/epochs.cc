@@ -8,6 +8,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <set>
@@ -25,6 +26,10 @@ namespace {
 // The kernel takes 500 lower directories; each is looked into for each name.
 constexpr std::size_t kHighStack = 24;
 
+// Names of one file that are copied at a checkpoint, and bytes on the disk.
+constexpr std::size_t kMostNames = 1000;
+constexpr std::int64_t kMostCarried = std::int64_t{64} << 20;
+
 // Where the real directory has gone by then, the kernel shows a removal as a name without a file,
 // but in a directory that was copied up: the empty value says that no more is known of from where.
 bool mark_removals(int dirfd, const std::string& path) {
@@ -39,8 +44,14 @@ class Merger {
   // `real`: the root itself, as it is now. What is not kept and has to be there anyway becomes what
   // is real: its records go to `fresh`.
   Merger(const KeepPath& keep, const BaseRecords& base, std::size_t root, int real, int to,
-         BaseRecords& fresh)
-      : keep_(keep), base_(base), root_(root), real_(real), to_(to), fresh_(fresh) {}
+         BaseRecords& fresh, bool copies = false)
+      : keep_(keep),
+        base_(base),
+        root_(root),
+        real_(real),
+        to_(to),
+        fresh_(fresh),
+        copies_(copies) {}
 
   Status merge(const std::vector<OwnedFd>& levels) {
     Status status;
@@ -48,7 +59,7 @@ class Merger {
       status = take(entry, levels[entry.level].get());
       return status.ok();
     });
-    if (status.ok() && !is_whole) {
+    if (status.ok() && !is_whole && !copies_) {
       return too_long();
     }
     if (status.ok()) status = hide_the_rest();
@@ -121,13 +132,30 @@ class Merger {
       return {};
     }
     SBX_CHECK_OK(make_parents(entry.path));
-    if (linkat(level, entry.path.c_str(), to_, entry.path.c_str(), 0) != 0) {
+    const auto [first, is_new] = copied_.try_emplace(entry.info.st_ino, entry.path);
+    if (copies_ && is_new) return copy_file(entry, level);
+    const std::string& name = copies_ ? first->second : entry.path;
+    if (linkat(copies_ ? to_ : level, name.c_str(), to_, entry.path.c_str(), 0) != 0) {
       return failed("link", entry.path);
     }
     if (entry.is_whiteout && !mark_removals(to_, entry.path)) {
       return failed("setxattr", entry.path);
     }
     return {};
+  }
+
+  Status copy_file(const MergedEntry& entry, int level) {
+    const OwnedFd from = open_own(level, entry.path);
+    const OwnedFd to(
+        openat(to_, entry.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!from.is_open() || !to.is_open() || !copy_bytes(from.get(), to.get())) {
+      return failed("copy", entry.path);
+    }
+    keep_owner(entry.info, to.get());
+    give_attributes(from.get(), to.get());
+    return give_access(from.get(), to.get(), entry.info.st_mode & 07777)
+               ? Status()
+               : failed("chmod", entry.path);
   }
 
   Status make_parents(const std::string& path) {
@@ -200,6 +228,8 @@ class Merger {
   int real_;
   int to_;
   BaseRecords& fresh_;
+  const bool copies_;  // and the other names of a file are that of its copy
+  std::map<ino_t, std::string> copied_;
   std::map<std::string, Shown> directories_;
   std::set<std::string> made_;
   std::set<std::string> left_out_;
@@ -262,6 +292,61 @@ Status copy_epoch(KeptLayer& layer, const std::string& from, const std::string& 
   return is.save(layer.store().epoch(to) + "/base");
 }
 
+// The kernel copies up each name of a frozen file by itself, and parts it from the others: so they
+// are copied together, into the epoch that is written to. Each does that for the one above it:
+// `depth` is how many below it are looked at. What is too much is written down, and named by the
+// run that parts it.
+Status carry_links(KeptLayer& layer, std::size_t depth) {
+  struct File {
+    std::int64_t bytes = 0;
+    std::vector<std::string> names;
+  };
+  BaseRecords left;
+  std::size_t count = 0;
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < layer.state().roots.size(); ++i) {
+    std::vector<std::string> paths = layer.levels(i);
+    const OwnedFd to(open(paths.front().c_str(), kDirectoryFlags));
+    paths.erase(paths.begin());
+    paths.resize(std::min(paths.size(), depth));
+    const std::vector<OwnedFd> from = open_levels(paths);
+    std::map<ino_t, File> files;
+    walk_merged(from, [&](const MergedEntry& entry) {
+      if (!S_ISREG(entry.info.st_mode) || entry.info.st_nlink < 2) return true;
+      File& file = files[entry.info.st_ino];
+      file.bytes = std::int64_t{entry.info.st_blocks} * 512;
+      file.names.push_back(entry.path);
+      return true;
+    });
+    std::set<std::string> carried;
+    for (const auto& [number, file] : files) {
+      if (file.names.size() < 2) continue;  // another epoch has the other one
+      const bool fits =
+          count + file.names.size() <= kMostNames && bytes + file.bytes <= kMostCarried;
+      if (fits) {
+        count += file.names.size();
+        bytes += file.bytes;
+      }
+      for (const std::string& name : file.names) {
+        if (!fits) left.add(i, name, {});
+        for (std::size_t at = name.size(); fits && at != name.npos; at = name.rfind('/', at - 1)) {
+          carried.insert(name.substr(0, at));
+        }
+      }
+    }
+    struct stat top {};
+    if (carried.empty() || fstat(to.get(), &top) != 0) continue;
+    const KeepPath keep = [&](std::size_t, const std::string& path) {
+      return carried.contains(path);
+    };
+    (void)!fchmod(to.get(), 0700);
+    BaseRecords fresh;
+    SBX_CHECK_OK(Merger(keep, layer.base(), i, to.get(), to.get(), fresh, true).merge(from));
+    (void)!fchmod(to.get(), top.st_mode & 07777);
+  }
+  return left.save(layer.store().epoch(layer.state().stack.back()) + kLinkedNames);
+}
+
 }  // namespace
 
 bool make_whiteout(int dirfd, const std::string& path) {
@@ -309,7 +394,7 @@ Status freeze(KeptLayer& layer) {
     if (stat(was.c_str(), &top) == 0) chmod(is.c_str(), top.st_mode & 07777);
   }
   state.stack.push_back(live);
-  return {};
+  return carry_links(layer, 1);
 }
 
 Status start_anew(KeptLayer& layer, const Epochs& below) {
@@ -331,7 +416,7 @@ Status start_anew(KeptLayer& layer, const Epochs& below) {
   }
   state.stack = below;
   state.stack.push_back(live);
-  return {};
+  return state.kind == KeptKind::kCopy ? Status() : carry_links(layer, below.size());
 }
 
 }  // namespace sbx

@@ -364,6 +364,11 @@ Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector
     lost.merge(passages(layer.store(), epoch, steps));
     SBX_CHECK_OK(fill_epoch(layer, again, lost));
   }
+  // With names besides its own one and that in the epoch: they are together only above that.
+  const bool is_linked = std::any_of(lost.begin(), lost.end(), [](const auto& row) {
+    struct stat info {};
+    return lstat(row.second.kept.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink > 2;
+  });
   const auto take_back = [&](KeptLayer& shows, std::size_t first_label) -> Status {
     std::vector<Epochs*> stacks = {&shows.state().stack};
     // A checkpoint since the commit has shown the same through the real files.
@@ -376,6 +381,9 @@ Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector
       } else {
         SBX_CHECK_OK(settle_back(shows, stack->back(), steps, given_up, lost));
       }
+    }
+    if (state.kind == KeptKind::kOverlay && is_linked) {
+      return start_anew(shows, Epochs(shows.state().stack));
     }
     return {};
   };

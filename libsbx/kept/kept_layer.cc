@@ -510,14 +510,16 @@ std::vector<Change> KeptLayer::changes() {
   std::vector<Change> out;
   base();
   parted_ = {};
+  BaseRecords linked;
+  for (const std::string& epoch : state_.stack) linked.load(store_.epoch(epoch) + kLinkedNames);
   for (std::size_t i = 0; i < state_.roots.size() && out.size() < kMaxChanges; ++i) {
-    list_root(i, out);
+    list_root(i, linked, out);
   }
   sort_changes(out);
   return out;
 }
 
-void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) {
+void KeptLayer::list_root(std::size_t root, const BaseRecords& linked, std::vector<Change>& out) {
   const std::string& host = state_.roots[root];
   const OwnedFd real = open_directory(host);
   const std::vector<OwnedFd> all = open_levels(levels(root));
@@ -532,6 +534,10 @@ void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) {
   walk_merged(all, [&](const MergedEntry& entry) {
     there.insert(entry.path);
     if (entry.is_opaque || !S_ISDIR(entry.info.st_mode)) gone.insert(entry.path);
+    const bool is_new = entry.level == 0 && !entry.is_whiteout;
+    if (is_new && linked.find(root, entry.path) != nullptr) {
+      parted_.note(repair_utf8(host + "/" + entry.path));
+    }
     const BaseRecord* const known = base_.find(root, entry.path);
     if (is_copy && known != nullptr &&
         known->stamp == nanoseconds(entry.info.st_ctim.tv_sec, entry.info.st_ctim.tv_nsec)) {

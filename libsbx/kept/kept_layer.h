@@ -120,7 +120,7 @@ class KeptLayer {
   std::int64_t run_begun() const;
   void note_root(std::size_t root);
   void note_below(std::size_t root, int real, const std::string& path, std::int64_t touched_ns);
-  void list_root(std::size_t root, std::vector<Change>& out);
+  void list_root(std::size_t root, const BaseRecords& linked, std::vector<Change>& out);
 
   LayerStore store_;
   std::string name_;

@@ -23,6 +23,8 @@ namespace sbx {
 
 // In a layer's directory while a commit, or its undoing, has begun and not ended: its epoch.
 inline constexpr const char* kPendingCommit = "pending";
+// In an epoch: of what lies below it, names of one file that it has not been given.
+inline constexpr const char* kLinkedNames = "/linked";
 
 inline constexpr std::size_t kLongestLayerName = 200;  // in bytes
 

@@ -202,6 +202,40 @@ cat a; ls -A; "$SBX_RUN" doctor | grep -A3 -i layer
         listed = self.inside("ls; cat same")["stdout"].split()
         self.assertEqual(sorted(listed), sorted([f"f{i}" for i in range(25, 30)] + ["same", "29"]))
 
+    def test_names_of_one_file_stay_that_above_a_frozen_epoch(self):
+        self.put("real", "r\n")
+        self.inside("mkdir -m 750 -p p/q; echo x > f; ln f g; ln f p/q/h; ln real r2; chmod 600 f; echo 1 > one; "
+                    "touch -d 2001-01-01 f p/q")
+        text = "x\n"
+        for action in (("checkpoint", "x", "A"), ("branch", "x", "y"), ("commit", "x", "one"), ("undo", "x"),
+                       ("discard", "x", "one"), ("rollback", "x", "A"), ("commit", "x"), ("undo", "x")):
+            self.layer(*action)
+            if action[0] == "rollback":
+                text = "x\n"
+            if action == ("commit", "x"):
+                continue
+            for name in "xy" if action[0] == "branch" else "x":
+                told = self.inside("stat -c '%a %Y' f p/q; echo more >> g; cat f g p/q/h; "
+                                   "stat -c %i f g p/q/h | uniq | wc -l", name)
+                if action[0] in ("checkpoint", "rollback"):
+                    self.assertEqual(told["stdout"].splitlines()[:2], ["600 978307200", "750 978307200"])
+                self.assertEqual(told["stdout"].split("\n", 2)[2], (text + "more\n") * 3 + "1\n", action)
+                self.assertEqual([line for line in told["sandbox"]["warnings"] if line.startswith("layer")], [])
+            text += "more\n"
+        self.layer("rollback", "x", "A")
+        self.assertEqual(self.inside("echo more >> r2; cat real")["stdout"], "r\nmore\n")
+        self.assertEqual(self.read("real"), "r\n")
+
+    def test_names_that_are_too_many_to_be_kept_together_are_told_when_they_part(self):
+        self.inside("for i in $(seq 501); do echo $i > f$i; ln f$i g$i; done")
+        self.layer("checkpoint", "x")
+        told = self.inside("for i in $(seq 501); do echo more >> g$i; done; cat f* | grep -c more; "
+                           "for i in $(seq 501); do grep -q more f$i || echo $i; done")
+        count, parted = told["stdout"].split()
+        self.assertEqual(count, "500")
+        self.assertIn(f"layer: its other names keep the former content: {self.work}/g{parted}",
+                      told["sandbox"]["warnings"])
+
     def test_a_part_is_thrown_away(self):
         self.put("d/a", "1\n")
         self.put("d/b", "1\n")
