@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <functional>
+#include <optional>
 #include <set>
 
 #include "action.h"
@@ -18,6 +18,7 @@
 #include "journal.h"
 #include "kept/copy.h"
 #include "kept/merged.h"
+#include "links.h"
 #include "pending.h"
 #include "touched.h"
 #include "undo.h"
@@ -46,7 +47,12 @@ class Commit {
 
   Done run() {
     bool is_whole = false;
-    touched_ = collect_touched(layer_, is_whole, &opened_);
+    TouchedMap unchanged;
+    touched_ = collect_touched(layer_, is_whole, &opened_, &unchanged);
+    links_.emplace(layer_, roots_, touched_, std::move(unchanged),
+                   [this](const TouchedKey& key, const Touched& touched) {
+                     return why_not(key, touched, true) == nullptr;
+                   });
     if (!is_whole) {
       return Refusal{Error{ErrorCode::kPathRefused,
                            "the layer holds paths that are too long or too deep to be committed",
@@ -163,38 +169,45 @@ class Commit {
   void refuse_special() {
     for (const TouchedKey& key : chosen_) {
       const Touched& touched = touched_.at(key);
-      const std::string path = where(key);
-      const auto holds = [&](const std::string& top) {
-        return is_below(path, top) ||
-               (touched.now.kind != BaseRecord::kDirectory && is_below(top, path));
-      };
-      const auto any = [&](const std::vector<std::string>& tops) {
-        return std::any_of(tops.begin(), tops.end(), holds);
-      };
-      const std::string& root = state_.roots[key.first];
-      const auto& now = action_.writable;
-      const bool is_writable = std::find(now.begin(), now.end(), root) != now.end();
-      const auto narrows = [&](const std::vector<std::string>& asked,
-                               const std::vector<std::string>& known) {
-        return is_narrowed(asked, root, is_writable, holds) ||
-               is_narrowed(known, root, true, holds);
-      };
-      if (touched.now.kind == BaseRecord::kOther || touched.now.kind == BaseRecord::kUnknown) {
-        refused_.push_back({repair_utf8(path), "special"});
-      } else if (any(action_.protects) || any(state_.protects) ||
-                 any_glob_holds(action_.protect_globs, path) ||
-                 any_glob_holds(state_.protect_globs, path)) {
-        refused_.push_back({repair_utf8(path), "protected"});
-      } else if (narrows(action_.hidden, state_.hidden) ||
-                 any_glob_holds(action_.hidden_globs, path) ||
-                 any_glob_holds(state_.hidden_globs, path)) {
-        refused_.push_back({repair_utf8(path), "hidden"});
-      } else if (narrows(action_.read_only, state_.read_only)) {
-        refused_.push_back({repair_utf8(path), "read-only"});
-      } else if (any(action_.reported)) {
-        warnings_.push_back("protected where it is there: " + repair_utf8(path));
+      const std::string path = repair_utf8(where(key));
+      if (const char* const what = why_not(key, touched)) {
+        refused_.push_back({path, what});
+      } else if (why_not(key, touched, true) != nullptr) {
+        warnings_.push_back("protected where it is there: " + path);
       }
     }
+  }
+
+  // Null: it may be committed. `strictly`: also what is only reported may not.
+  const char* why_not(const TouchedKey& key, const Touched& touched, bool strictly = false) const {
+    const std::string path = where(key);
+    const auto holds = [&](const std::string& top) {
+      return is_below(path, top) ||
+             (touched.now.kind != BaseRecord::kDirectory && is_below(top, path));
+    };
+    const auto any = [&](const std::vector<std::string>& tops) {
+      return std::any_of(tops.begin(), tops.end(), holds);
+    };
+    const std::string& root = state_.roots[key.first];
+    const auto& now = action_.writable;
+    const bool is_writable = std::find(now.begin(), now.end(), root) != now.end();
+    const auto narrows = [&](const std::vector<std::string>& asked,
+                             const std::vector<std::string>& known) {
+      return is_narrowed(asked, root, is_writable, holds) || is_narrowed(known, root, true, holds);
+    };
+    if (touched.now.kind == BaseRecord::kOther || touched.now.kind == BaseRecord::kUnknown) {
+      return "special";
+    }
+    if (any(action_.protects) || any(state_.protects) ||
+        any_glob_holds(action_.protect_globs, path) || any_glob_holds(state_.protect_globs, path)) {
+      return "protected";
+    }
+    if (narrows(action_.hidden, state_.hidden) || any_glob_holds(action_.hidden_globs, path) ||
+        any_glob_holds(state_.hidden_globs, path)) {
+      return "hidden";
+    }
+    if (narrows(action_.read_only, state_.read_only)) return "read-only";
+    return strictly && any(action_.reported) ? "reported" : nullptr;
   }
 
   void conflict(const TouchedKey& key) {
@@ -224,10 +237,14 @@ class Commit {
         conflict(key);
         continue;
       }
-      note_links(step, touched, root);
+      links_->note(step, touched);
       steps_.push_back(std::move(step));
     }
-    warn_of_other_names();
+    for (const auto& [key, touched] : links_->real()) {
+      steps_.push_back({key.first, key.second, touched.base, touched.base});
+      touched_.insert_or_assign(key, touched);
+    }
+    links_->warn(warnings_);
   }
 
   bool has_parent(const TouchedKey& key, int root) {
@@ -238,54 +255,6 @@ class Commit {
     if (chosen_.contains({key.first, parent})) return true;
     struct stat info {};
     return stat_beneath(root, parent, info) && S_ISDIR(info.st_mode);
-  }
-
-  void note_links(Step& step, const Touched& touched, int root) {
-    if (step.to.kind == BaseRecord::kFile && touched.info.st_nlink > 1) {
-      const auto [known, is_new] =
-          linked_.emplace(std::pair(touched.info.st_dev, touched.info.st_ino), TouchedKey());
-      if (is_new) {
-        known->second = {step.root, step.path};
-      } else {
-        links_.emplace(TouchedKey{step.root, step.path}, known->second);
-      }
-    }
-    struct stat real {};
-    if (step.from.kind != BaseRecord::kFile || is_same_content(step.from, step.to) ||
-        !stat_beneath(root, step.path, real) || real.st_nlink < 2) {
-      return;
-    }
-    Names& names = names_[{real.st_dev, real.st_ino}];
-    names.all = real.st_nlink;
-    ++names.taken;
-    if (step.to.kind == BaseRecord::kFile) {
-      names.changed.push_back(where({step.root, step.path}));
-    }
-  }
-
-  // A name that is replaced is parted from the file's other names.
-  void warn_of_other_names() {
-    if (!names_.empty()) leave_out_kept();
-    for (const auto& [file, names] : names_) {
-      if (names.taken >= names.all) continue;
-      for (const std::string& path : names.changed) {
-        warnings_.push_back("its other names keep the former content: " + repair_utf8(path));
-      }
-    }
-  }
-
-  // What is kept for an undo is no other name.
-  void leave_out_kept() {
-    Listing pool(layer_.store().pool());
-    while (const dirent* entry = pool.is_open() ? pool.next() : nullptr) {
-      Listing old(layer_.store().epoch(entry->d_name) + "/old");
-      while (const dirent* file = old.is_open() ? old.next() : nullptr) {
-        struct stat info {};
-        if (fstatat(old.fd(), file->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        const auto found = names_.find({info.st_dev, info.st_ino});
-        if (found != names_.end()) --found->second.all;
-      }
-    }
   }
 
   // The caller's own real directories that it may not write in, and in which names come or go: open
@@ -317,6 +286,7 @@ class Commit {
   void order() {
     const std::map<TouchedKey, BaseRecord> closed = closed_parents();
     std::vector<Step> opens;
+    std::vector<Step> stay;
     std::vector<Step> gone;
     std::vector<Step> made;
     std::vector<Step> modes;
@@ -326,7 +296,9 @@ class Commit {
         step.from.mode |= 0700;
         own.insert({step.root, step.path});
       }
-      if (step.to.kind == BaseRecord::kAbsent) {
+      if (only_lends_name(step)) {
+        stay.push_back(std::move(step));
+      } else if (step.to.kind == BaseRecord::kAbsent) {
         gone.push_back(std::move(step));
       } else if (step.to.kind == BaseRecord::kDirectory) {
         Step closes = step;
@@ -353,12 +325,15 @@ class Commit {
     std::sort(modes.begin(), modes.end(), by_path);
     std::reverse(modes.begin(), modes.end());
     steps_ = std::move(opens);
+    for (Step& step : stay) {
+      numbers_.emplace(TouchedKey{step.root, step.path}, static_cast<std::int64_t>(steps_.size()));
+      steps_.push_back(std::move(step));
+    }
     for (Step& step : gone) steps_.push_back(std::move(step));
     for (Step& step : made) {
       const TouchedKey key{step.root, step.path};
-      const auto link = links_.find(key);
-      if (link != links_.end()) {
-        const auto first = numbers_.find(link->second);
+      if (const TouchedKey* const link = links_->first_of(key)) {
+        const auto first = numbers_.find(*link);
         if (first != numbers_.end()) step.link = first->second;
       }
       numbers_.emplace(key, static_cast<std::int64_t>(steps_.size()));
@@ -385,7 +360,9 @@ class Commit {
     SBX_CHECK_OK(keep_contents(layer_.store().epoch(epoch), given_up));
     opened_.close();  // what goes on being the layer's keeps its modes
     SBX_CHECK_OK(write_given_up(layer_, epoch, given_up));
-    for (Step& step : steps_) step.to = of_any_copy(step.to);
+    for (Step& step : steps_) {
+      if (!only_lends_name(step)) step.to = of_any_copy(step.to);
+    }
     return write_pending(layer_, epoch, encode_journal(steps_));
   }
 
@@ -435,7 +412,12 @@ class Commit {
     }
     if (step.from.kind == BaseRecord::kFile && is_same_content(step.from, step.to)) {
       const OwnedFd target(open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-      return give_access(file.get(), target.get(), 0600) ? Status() : not_kept(step.path);
+      if (!give_access(file.get(), target.get(), 0600)) return not_kept(step.path);
+      struct stat info {};
+      if (fstat(file.get(), &info) != 0) return not_kept(step.path);
+      const struct timespec times[2] = {info.st_atim, info.st_mtim};
+      futimens(target.get(), times);
+      return {};
     }
     SBX_CHECK_OK(keep(step.from, step.path, file, to, true));
     struct stat was {};
@@ -528,13 +510,6 @@ class Commit {
 
   Done answer() const { return commit_answer(action_, state_, "committed", steps_, warnings_); }
 
-  // Of one real file.
-  struct Names {
-    nlink_t all = 0;
-    nlink_t taken = 0;                 // replaced or removed by this commit
-    std::vector<std::string> changed;  // those that are replaced
-  };
-
   const Action& action_;
   KeptLayer& layer_;
   LayerState& state_;
@@ -546,10 +521,8 @@ class Commit {
   std::set<TouchedKey> dropped_;  // the real file stays, the layer forgets its own
   std::set<TouchedKey> settled_;  // both say the same
   std::vector<Step> steps_;
-  std::map<std::pair<dev_t, ino_t>, TouchedKey> linked_;
-  std::map<TouchedKey, TouchedKey> links_;
+  std::optional<Links> links_;
   std::map<std::pair<dev_t, ino_t>, std::string> kept_;  // of several names: where it is kept
-  std::map<std::pair<dev_t, ino_t>, Names> names_;
   std::map<TouchedKey, std::int64_t> numbers_;
   bool is_any_unseen_ = false;
   std::vector<Change> conflicts_;

@@ -54,20 +54,27 @@ class Stepper {
     return {};
   }
 
-  // A directory has its time when all is in it. What fails here changes no file.
+  // A directory has its time when all is in it, a file that only gets another mode when it has
+  // that. What fails here changes no file.
   void keep_time(std::size_t number) {
     const Step& step = steps_[number];
     number_ = number;
+    const BaseRecord& to = to_of(step);
     struct stat kept {};
-    if ((back_ ? step.from : step.to).kind != BaseRecord::kDirectory ||
-        lstat(kept_path().c_str(), &kept) != 0 || !S_ISDIR(kept.st_mode)) {
+    const bool is_file = to.kind == BaseRecord::kFile && is_same_record(step.from, step.to);
+    if ((to.kind != BaseRecord::kDirectory && !is_file) || only_lends_name(step) ||
+        lstat(kept_path().c_str(), &kept) != 0 || S_ISDIR(kept.st_mode) == is_file) {
       return;
     }
-    const OwnedFd directory(open_beneath(roots_.at(step.root).get(), step.path,
-                                         O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const OwnedFd real(
+        open_beneath(roots_.at(step.root).get(), step.path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info {};
+    const bool is_there = real.is_open() && fstat(real.get(), &info) == 0 &&
+                          (is_file ? S_ISREG(info.st_mode) && (info.st_mode & 07777) == to.mode
+                                   : S_ISDIR(info.st_mode));
     const struct timespec times[2] = {kept.st_atim, kept.st_mtim};
-    const std::string by_number = "/proc/self/fd/" + std::to_string(directory.get());
-    if (directory.is_open()) utimensat(AT_FDCWD, by_number.c_str(), times, 0);
+    const std::string by_number = "/proc/self/fd/" + std::to_string(real.get());
+    if (is_there) utimensat(AT_FDCWD, by_number.c_str(), times, 0);
   }
 
   Paths& anew() { return anew_; }
@@ -111,6 +118,7 @@ class Stepper {
 
   Status take(std::size_t number) {
     const Step& step = steps_[number];
+    if (only_lends_name(step)) return {};
     number_ = number;
     path_ = state_.roots.at(step.root) + "/" + step.path;
     const BaseRecord& from = from_of(step);
@@ -354,6 +362,10 @@ bool is_in_state(const BaseRecord& wanted, const BaseRecord& is) {
   if (!is_same_content(wanted, is)) return false;
   return wanted.kind == BaseRecord::kAbsent || wanted.kind == BaseRecord::kLink ||
          wanted.mode == is.mode;
+}
+
+bool only_lends_name(const Step& step) {
+  return step.from.kind == BaseRecord::kFile && is_in_state(step.from, step.to);
 }
 
 // Two base records a step, the second behind the number of the step that it is linked to.

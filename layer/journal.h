@@ -5,7 +5,7 @@
 //
 //   pool/EPOCH/journal     the steps
 //   pool/EPOCH/old/N       the real file before step N, by another name of it where that can be;
-//                          of one that only gets another mode its attributes
+//                          of one that only gets another mode its access lists and times
 //   pool/EPOCH/new/N       and after it; of a directory its attributes and times only
 #pragma once
 
@@ -44,6 +44,9 @@ Status undo_steps(const LayerState& state, const std::string& epoch, const std::
 // Before the first step, and in its stead where nothing is to be done: what has been taken could be
 // given back, but not to another owner. Errors: kSetupFailed.
 Status may_take_all(const LayerState& state, const std::vector<Step>& steps, bool back);
+
+// A step that changes nothing: a real file that later ones make other names of.
+bool only_lends_name(const Step& step);
 
 // Whether the real file of a step is in that state.
 bool is_in_state(const BaseRecord& wanted, const BaseRecord& is);

@@ -25,12 +25,13 @@ namespace {
 
 class Collector {
  public:
-  Collector(KeptLayer& layer, OpenedDirectories* opened, TouchedMap& out)
+  Collector(KeptLayer& layer, OpenedDirectories* opened, TouchedMap& out, TouchedMap* linked)
       : layer_(layer),
         opened_(opened),
         base_(layer.base()),
         is_copy_(layer.state().kind == KeptKind::kCopy),
-        out_(out) {}
+        out_(out),
+        linked_(linked) {}
 
   bool collect(std::size_t root) {
     const std::vector<std::string> paths = layer_.levels(root);
@@ -93,8 +94,10 @@ class Collector {
   }
 
   void add(std::size_t root, const std::string& path, Touched touched) {
-    if (is_same_file(touched.base, touched.now)) return;
-    out_.emplace(TouchedKey{root, path}, std::move(touched));
+    const bool is_same = is_same_file(touched.base, touched.now);
+    const bool is_linked = S_ISREG(touched.info.st_mode) && touched.info.st_nlink > 1;
+    if (is_same && (linked_ == nullptr || !is_linked)) return;
+    (is_same ? *linked_ : out_).emplace(TouchedKey{root, path}, std::move(touched));
   }
 
   KeptLayer& layer_;
@@ -102,6 +105,7 @@ class Collector {
   const BaseRecords& base_;
   bool is_copy_;
   TouchedMap& out_;
+  TouchedMap* const linked_;
   std::set<std::string> shown_;
   std::set<std::string> gone_;  // below which nothing real shows
 };
@@ -112,10 +116,11 @@ std::string by_number(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
 
 }  // namespace
 
-TouchedMap collect_touched(KeptLayer& layer, bool& is_whole, OpenedDirectories* opened) {
+TouchedMap collect_touched(KeptLayer& layer, bool& is_whole, OpenedDirectories* opened,
+                           TouchedMap* linked) {
   TouchedMap out;
   is_whole = true;
-  Collector collector(layer, opened, out);
+  Collector collector(layer, opened, out, linked);
   for (std::size_t i = 0; i < layer.state().roots.size(); ++i) {
     if (!collector.collect(i)) is_whole = false;
   }

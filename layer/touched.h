@@ -26,9 +26,10 @@ struct Touched {
 using TouchedKey = BaseRecords::Key;  // root, path below it
 using TouchedMap = std::map<TouchedKey, Touched>;
 
-// Without what was only copied and not changed. `is_whole` is false where something was too deep to
-// be looked at.
-TouchedMap collect_touched(KeptLayer& layer, bool& is_whole, OpenedDirectories* opened = nullptr);
+// Without what was only copied and not changed: of that, names of files that have several go into
+// `linked`. `is_whole` is false where something was too deep to be looked at.
+TouchedMap collect_touched(KeptLayer& layer, bool& is_whole, OpenedDirectories* opened = nullptr,
+                           TouchedMap* linked = nullptr);
 
 // What somebody else has made in real directories that the layer has removed or replaced goes with
 // them: it is added as what is real now and is removed. Its keys.

@@ -92,6 +92,7 @@ std::vector<Change> undo_conflicts(const LayerState& state, const std::vector<St
   std::map<TouchedKey, const BaseRecord*> last;  // a directory has two steps
   std::set<TouchedKey> made;
   for (const Step& step : steps) {
+    if (only_lends_name(step)) continue;
     last[{step.root, step.path}] = &step.to;
     if (step.from.kind != BaseRecord::kDirectory) made.insert({step.root, step.path});
   }

@@ -83,6 +83,29 @@ class Attributes(Kept):
         self.assertIn("d {'user.old': b'real'}", self.inside(SHOWN.replace(', "new"', "").replace(
             'print(os.lstat', '#'))["stdout"])
 
+    def times_with_modes(self, kind):
+        for name in ("f", "mode"):
+            os.utime(self.put(name, "1\n"), (3000, 3000))
+        if kind == "copy":
+            self.put("one", "1\n")
+            os.link(self.work + "/one", self.work + "/other")
+        self.inside("chmod 600 f mode; touch -d @1000 f")
+        def shown():
+            return [(oct(os.stat(f"{self.work}/{name}").st_mode & 0o777), os.stat(f"{self.work}/{name}").st_mtime)
+                    for name in ("f", "mode")]
+        for _ in range(2):
+            self.layer("commit", "x")
+            self.assertEqual(shown(), [("0o600", 1000), ("0o600", 3000)])
+            self.layer("undo", "x")
+            self.assertEqual(shown(), [("0o644", 3000), ("0o644", 3000)])
+        self.assertEqual(self.inside("stat -c '%a %Y' f")["stdout"], "600 1000\n")
+
+    def test_a_time_goes_along_with_a_mode(self):
+        self.times_with_modes("overlay")
+
+    def test_a_time_goes_along_with_a_mode_in_a_copy(self):
+        self.times_with_modes("copy")
+
     def test_what_no_patch_carries_is_named(self):
         for name in ("chmod", "attribute", "fifo/in"):
             self.put(name, "1\n")

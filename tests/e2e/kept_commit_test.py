@@ -379,6 +379,54 @@ class Commits(Kept):
         self.layer("commit", "x")
         self.assertEqual((self.read("a"), self.read("b")), ("2\n", "2\n"))
 
+    def same(self, *names):
+        return os.path.samefile(*(os.path.join(self.work, name) for name in names))
+
+    def links(self, kind):
+        for name, text in (("f", "f"), ("y", "y"), ("z", "other"), ("d/1", "1"), ("d/2", "22")):
+            self.put(name, text + "\n")
+        if kind == "copy":
+            self.put("one", "1\n")
+            os.link(self.work + "/one", self.work + "/two")
+        before = tree(self.work)
+        answer = self.inside("ln f a; cp -al d dd; ln -f y z; echo n > n; ln n m")
+        self.assertEqual(answer["layer"]["kind"], kind)
+        told = json.loads(self.layer("commit", "x", "--json"))
+        self.assertEqual(told["warnings"], [])
+        self.assertEqual([os.path.relpath(change["path"], self.work) for change in told["committed"]],
+                         ["a", "dd", "dd/1", "dd/2", "m", "n", "z"])
+        pairs = (("f", "a"), ("y", "z"), ("d/1", "dd/1"), ("d/2", "dd/2"), ("n", "m"))
+        self.assertEqual([self.same(*pair) for pair in pairs], [True] * len(pairs))
+        os.unlink(self.work + "/f")  # no change of the commit's
+        self.put("f", "f\n")
+        self.layer("undo", "x")
+        self.assertEqual(tree(self.work), before)
+        told = self.inside("".join(f"[ {one} -ef {other} ] || echo {one} {other};" for one, other in pairs))
+        self.assertEqual(told["stdout"], "")
+        self.layer("commit", "x")
+        self.assertEqual([self.same(*pair) for pair in pairs], [True] * len(pairs))
+
+    def test_another_name_of_a_file_that_is_unchanged_is_one_of_the_real_file(self):
+        self.links("overlay")
+
+    def test_another_name_of_a_file_that_is_unchanged_in_a_copy(self):
+        self.links("copy")
+
+    def test_no_other_name_is_made_of_what_may_not_be_committed(self):
+        self.put("held", "1\n")
+        self.inside("ln held a")
+        profile = self.profile({"filesystem": {"protect": ["held"]}})
+        told = json.loads(self.layer("commit", "x", "a", "--profile", profile, "--json"))
+        self.assertEqual(told["warnings"], [f"its other names in the layer are names of it no more: {self.work}/a"])
+        self.assertEqual((self.read("a"), self.same("held", "a")), ("1\n", False))
+
+    def test_names_that_are_committed_by_name_without_the_others(self):
+        self.inside("echo 1 > a; ln a b; ln a c")
+        warning = f"its other names in the layer are names of it no more: {self.work}/a"
+        self.assertEqual(json.loads(self.layer("commit", "x", "a", "--json"))["warnings"], [warning])
+        self.assertEqual(json.loads(self.layer("commit", "x", "--json"))["warnings"], [])
+        self.assertEqual((self.same("a", "b"), self.same("b", "c")), (False, True))
+
     def test_what_is_given_up_in_a_copy_is_the_real_file_again(self):
         self.put("one", "1\n")
         os.link(self.work + "/one", self.work + "/other")  # no overlay keeps both names together

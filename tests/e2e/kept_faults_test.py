@@ -28,9 +28,10 @@ class Kills(Kept):
     def prepare(self, base, kind="overlay"):
         work = os.path.join(base, "work")
         os.makedirs(os.path.join(work, "d"))
-        for name in ("a", "gone", "d/in", "d/two"):
+        for name in ("a", "gone", "d/in", "d/two", "stays", "mode"):
             with open(os.path.join(work, name), "w") as file:
                 file.write(name + "\n")
+            os.utime(os.path.join(work, name), (3000, 3000))
         os.symlink("a", os.path.join(work, "link"))
         os.symlink("d", os.path.join(work, "turns"))
         os.mkdir(os.path.join(work, "e"))
@@ -41,8 +42,15 @@ class Kills(Kept):
         environment = {**os.environ, "XDG_STATE_HOME": os.path.join(base, "state")}
         self.inside("echo new > a; rm gone; rm -r d; echo file > d; mkdir -p n/m; echo o > n/m/o; "
                     "rm link; ln -s n link; chmod 500 n/m; rm turns; mkdir -p turns/m; echo t > turns/m/t; "
-                    "rm -r e; ln -s n e", "x", cwd=work, env=environment)
+                    "rm -r e; ln -s n e; ln stays another; chmod 600 mode; touch -d @1000 mode", "x", cwd=work, env=environment)
         return work, environment
+
+    @staticmethod
+    def shown(work):
+        """The tree, and whether a name that the layer made is one of the real file, and a time."""
+        names = [os.path.join(work, name) for name in ("stays", "another")]
+        return (tree(work), all(map(os.path.exists, names)) and os.path.samefile(*names),
+                os.stat(os.path.join(work, "mode")).st_mtime)
 
     def call(self, work, environment, *arguments, inject=()):
         return subprocess.run(
@@ -59,15 +67,16 @@ class Kills(Kept):
     def kill_commit(self, kind):
         template = tempfile.mkdtemp(dir=self.base)
         work, environment = self.prepare(template, kind)
-        before = tree(work)
+        before = self.shown(work)
         trace = os.path.join(template, "trace")
         done = self.call(work, environment, "commit", "x",
                          inject=["strace", "-qq", "-o", trace])
         if not os.path.exists(trace) or not os.path.getsize(trace):
             self.skipTest("strace cannot trace here")
         self.assertEqual(done.returncode, 0, done)
-        after = tree(work)
+        after = self.shown(work)
         self.assertNotEqual(before, after)
+        self.assertEqual((before[1:], after[1:]), ((False, 3000), (True, 1000)))
         with open(trace, errors="replace") as file:
             calls = [match.group(1) for match in map(CALL.match, file) if match]
         seen, points = {}, []
@@ -86,7 +95,7 @@ class Kills(Kept):
             back = number % 2 == 0
             pending = any("pending" in files for _, _, files in os.walk(own["XDG_STATE_HOME"]))
             end = self.call(place, own, "commit", "x", *(["--undo"] if back else []))
-            now = tree(place)
+            now = self.shown(place)
             if back and not pending and now == before:
                 return None  # killed before it began
             if end.returncode != 0:
