@@ -78,6 +78,7 @@ struct LaunchPlan {
   std::vector<std::string> named;  // paths whose refusal is reported
   // With overlay: host directory and its ReportTag::kOverlay index order.
   std::vector<std::string> overlays;
+  ViewLayer layer;  // what lies over the writable roots where their writes are kept
 
   const char* text(op::Text at) const { return arena.data() + at.offset; }
 };

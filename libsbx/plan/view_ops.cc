@@ -259,6 +259,7 @@ class ViewPlanner {
   // The store of the layers, once for all: upper and work directory must lie on one mount.
   // Volatile: else the kernel would write out the whole file system at the end of every run.
   void place_kept(const Placement& placement) {
+    builder_.plan().layer = view_.layer;
     const std::string store = "proc/kept";
     if (!made_.contains(store)) {
       make_dir(store, 0700);

@@ -399,9 +399,9 @@ bool FileView::lies_below(const std::string& path) const {
     if (!is_below(path, part.root) || path == part.root || !part.copy.empty()) continue;
     const auto open_in = [&](const std::string& level, const std::string& directory) {
       const OwnedFd top(open((plan_.layer.store + "/" + level).c_str(), O_PATH | O_CLOEXEC));
-      return OwnedFd(sys::openat2(top.get(), directory.c_str() + part.root.size() + 1,
-                                  {O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
-                                   sys::kResolveBeneath | sys::kResolveNoSymlinks}));
+      return OwnedFd(sys::openat2(
+          top.get(), directory.c_str() + part.root.size() + 1,
+          {O_PATH | O_DIRECTORY | O_CLOEXEC, 0, sys::kResolveBeneath | sys::kResolveNoSymlinks}));
     };
     for (const std::string& lower : part.lowers) {
       is_below_too = is_below_too || open_in(lower, path).is_open();
@@ -418,7 +418,8 @@ bool FileView::lies_below(const std::string& path) const {
   return is_below_too;
 }
 
-// Overlayfs in a user namespace moves no directory that it merges, or that a lower level has: EXDEV.
+// Overlayfs in a user namespace moves no directory that it merges, or that a lower level has:
+// EXDEV.
 std::optional<FileRefusal> FileView::move_refusal(const NamedFile& file, const std::string& path) {
   const bool moves = file.need == FileNeed::kRemove && std::string_view(file.operation) == "rename";
   if (!moves || !policy_.sandbox.filesystem.overlay) return std::nullopt;

@@ -79,6 +79,17 @@ class Runs(Kept):
                           [(denial["operation"], denial["target"]) for denial in answer["denials"]])
         self.assertEqual(self.inside("mv d f; cat f/a; ls")["stdout"], "1\nf\n")
 
+    def test_nor_can_one_that_a_checkpoint_has(self):
+        self.inside("mkdir -p p/q new; echo 1 > p/q/in")
+        self.layer("checkpoint", "x")
+        def moved(command):
+            answer = self.sh(command + "python3 -c 'import os; os.rename(\"p\", \"r\")'", "--layer", "x")
+            return answer["exit_code"], [(denial["operation"], denial["target"]) for denial in answer["denials"]]
+        code, denials = moved("")
+        if code != 0:
+            self.assertEqual(denials, [("rename", self.work + "/p")])
+        self.assertEqual(moved("rm -r p; mkdir -p p/q;"), (0, []))
+
     def test_several_roots_are_kept(self):
         other = os.path.join(self.base, "other")
         os.mkdir(other)
