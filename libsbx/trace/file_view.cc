@@ -81,22 +81,6 @@ bool is_mask(const struct stat& info) {
          (S_ISDIR(info.st_mode) && (info.st_mode & 0666) == 0);
 }
 
-// Whether the host refuses the caller as well to write there, whatever is granted.
-bool is_hosts_own(const NamedFile& file, std::string path) {
-  struct stat info {};
-  const bool is_there = lstat(path.c_str(), &info) == 0;
-  if (geteuid() == 0 || (is_there && file.need == FileNeed::kCreate)) return false;  // EEXIST
-  if (is_there && file.need == FileNeed::kChange && info.st_uid == geteuid()) return false;
-  const bool is_entry =
-      file.need == FileNeed::kRemove || (file.need == FileNeed::kReplace && !S_ISDIR(info.st_mode));
-  if (is_entry) path = parent_of(path);
-  while (faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) {
-    if ((errno != ENOENT && errno != ENOTDIR) || path == "/") return true;
-    path = parent_of(path);
-  }
-  return false;
-}
-
 // Root's on the host, and nobody's where the system's /etc is shown to root.
 bool is_roots_own(const std::string& path, const struct stat& info) {
   struct stat outside {};
@@ -110,14 +94,6 @@ FileView::FileView(const LaunchPlan& plan, const Policy& policy, const OwnedFd& 
     : plan_(plan), policy_(policy), root_(root) {}
 
 std::optional<FileRefusal> FileView::refusal(const NamedFile& file, const std::string& path) {
-  std::optional<FileRefusal> found = in_view(file, path);
-  const bool may_be_hosts =
-      found && writes(file.need) && !found->is_by_overlay && !found->grant.starts_with("limits.");
-  if (may_be_hosts && is_hosts_own(file, found->target)) found->grant.clear();
-  return found;
-}
-
-std::optional<FileRefusal> FileView::in_view(const NamedFile& file, const std::string& path) {
   const std::string normal = resolve_path(path, "/");
   if (is_below(normal, "/proc")) return in_proc(file, normal);
   links_left_ = kMaxLinks;

@@ -32,8 +32,7 @@ class FileView {
   FileView(const LaunchPlan& plan, const Policy& policy, const OwnedFd& root);
 
   // nullopt: it is allowed, or refused for a reason that is not the sandbox's, such as a file that
-  // is nowhere, or permissions that the host has as well. A write that those refuse besides the
-  // sandbox has no grant.
+  // is nowhere, or permissions that the host has as well.
   std::optional<FileRefusal> refusal(const NamedFile& file, const std::string& path);
   // The same, only for what an overlay cannot move.
   std::optional<FileRefusal> move_refusal(const NamedFile& file, const std::string& path);
@@ -42,7 +41,6 @@ class FileView {
   std::optional<FileRefusal> link_refusal(const std::string& from, const std::string& to) const;
 
  private:
-  std::optional<FileRefusal> in_view(const NamedFile& file, const std::string& path);
   std::optional<FileRefusal> in_proc(const NamedFile& file, const std::string& path) const;
   std::optional<FileRefusal> not_there(const NamedFile& file, const std::string& path, int error);
   bool is_hidden(const std::string& path, const struct stat& info) const;

@@ -26,9 +26,6 @@ NamedFile wants(FileNeed need) {
 
 using test::TempDir;
 
-// Of what only root may write on the host: nothing lets anybody else do so.
-std::string of_roots(const std::string& grant) { return geteuid() == 0 ? grant : ""; }
-
 // The sandbox shows an almost empty directory; the host has /etc/passwd.
 class HiddenHost : public ::testing::Test {
  protected:
@@ -49,8 +46,7 @@ TEST_F(HiddenHost, NamesWhatTheHostHasWithTheGrantThatShowsIt) {
   EXPECT_EQ(read->grant, "filesystem.roots += [{\"path\": \"/etc/passwd\", \"access\": \"ro\"}]");
   const auto write = view_.refusal(wants(FileNeed::kWrite), "/etc/passwd");
   ASSERT_TRUE(write);
-  EXPECT_EQ(write->grant,
-            of_roots("filesystem.roots += [" + root_entry("/etc/passwd", "rw") + "]"));
+  EXPECT_EQ(write->grant, "filesystem.roots += [{\"path\": \"/etc/passwd\", \"access\": \"rw\"}]");
 }
 
 TEST_F(HiddenHost, NamesWhatHoldsASymlinkAndWhatItLeadsTo) {
@@ -75,27 +71,8 @@ TEST_F(HiddenHost, NamesWhatHoldsASymlinkAndWhatItLeadsTo) {
 TEST_F(HiddenHost, NamesTheDirectoryWhereAnEntryGoes) {
   const auto remove = view_.refusal(wants(FileNeed::kRemove), "/etc/passwd");
   ASSERT_TRUE(remove);
-  EXPECT_EQ(remove->grant, of_roots("filesystem.roots += [" + root_entry("/etc", "rw") + "]"));
+  EXPECT_EQ(remove->grant, "filesystem.roots += [{\"path\": \"/etc\", \"access\": \"rw\"}]");
   EXPECT_FALSE(view_.refusal(wants(FileNeed::kRemove), "/etc/no-such-file"));
-}
-
-TEST_F(HiddenHost, GrantsNoWriteThatTheHostRefusesAsWell) {
-  if (geteuid() == 0) GTEST_SKIP() << "the host refuses root nothing";
-  const TempDir outside;
-  outside.file("own", "x", 0400);
-  outside.file("open", "x");
-  ASSERT_EQ(mkdir(outside.at("shut").c_str(), 0500), 0);
-  const auto grant = [&](FileNeed need, const std::string& path) {
-    const auto refusal = view_.refusal(wants(need), path);
-    return refusal ? refusal->grant : "none";
-  };
-  EXPECT_EQ(grant(FileNeed::kWrite, outside.at("own")), "");
-  EXPECT_NE(grant(FileNeed::kChange, outside.at("own")), "");  // its owner
-  EXPECT_NE(grant(FileNeed::kWrite, outside.at("open")), "");
-  EXPECT_NE(grant(FileNeed::kRemove, outside.at("own")), "");
-  EXPECT_NE(grant(FileNeed::kCreate, outside.at("shut")), "");  // EEXIST
-  EXPECT_EQ(grant(FileNeed::kChange, "/etc/passwd"), "");
-  EXPECT_NE(grant(FileNeed::kRead, "/etc/passwd"), "");
 }
 
 TEST_F(HiddenHost, NamesThatDirectoryWithoutTheWayToIt) {
