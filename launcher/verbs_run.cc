@@ -245,7 +245,8 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
   input.signal_fd = signal_fd;
   input.owner_pidfd = owner.get();
   struct winsize size {};
-  if (terminal && ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row != 0) {
+  if (terminal && ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row != 0 &&
+      size.ws_col != 0) {
     input.pty_rows = size.ws_row;
     input.pty_columns = size.ws_col;
   }

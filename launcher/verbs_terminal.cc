@@ -5,10 +5,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 
 #include "output/terminal_text.h"
 #include "run/caller_terminal.h"
+#include "screen/frames.h"
 #include "session_verbs.h"
 #include "task_text.h"
 
@@ -80,8 +82,8 @@ class Attachment {
     json params = {{"task_id", task_id_}};
     struct winsize size {};
     if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row != 0 && size.ws_col != 0) {
-      params["cols"] = size.ws_col;
-      params["rows"] = size.ws_row;
+      params["cols"] = std::min<int>(size.ws_col, TerminalSize::kMostColumns);
+      params["rows"] = std::min<int>(size.ws_row, TerminalSize::kMostRows);
     }
     return params;
   }

@@ -125,6 +125,18 @@ class Screens(Case):
         self.shows(task, "[REDACTED]")
         self.assertNotIn(secret, self.screen(task))
 
+    def test_secrets_are_redacted_across_the_margin_too(self):
+        secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+        pieces = "; sleep 0.1; ".join(f"printf {secret[at:at + 14]}" for at in range(0, len(secret), 14))
+        for before, shown in (("", "[REDACTED]\n\n\n"), ("printf '%12s' x;", " " * 11 + "x\n[REDACTED]\n\n\n")):
+            task = self.task(f"{before} echo; {pieces}; echo; printf next; sleep 100", cols=17, rows=7)
+            self.shows(task, "next")
+            self.assertEqual(self.screen(task).strip("\n"), (shown + "next").strip("\n"))
+            drawn = self.peer.call("attach", task_id=task)["repaint"]
+            for at in range(0, len(secret), 7):
+                self.assertNotIn(secret[at:at + 5], drawn)
+            self.assertIn("\x1b[5;1Hnext", drawn)
+
     def test_a_prompt_shows_without_a_newline(self):
         task = self.task("read -p 'your name? ' x; echo got $x")
         self.shows(task, "name?")
@@ -362,6 +374,14 @@ class Attached(session_harness.Case):
         self.assertEqual(one.wait(), 0)
         self.verb("kill", "--session", "a", task)
         self.assertEqual(two.wait(), 143)
+
+    def test_a_terminal_of_any_size_takes_part(self):
+        task = self.start('while :; do now=$(stty size); [ "$now" = "$old" ] || echo "$now"; old=$now; sleep 0.05; done')
+        screen = self.attach(task, rows=2000, columns=3000)
+        screen.expect(rb"500 1000")
+        screen.type("\x1d")
+        self.assertEqual(screen.wait(), 0)
+        Screen(self, "-c", "stty size", rows=24, columns=0).expect(rb"24 80")
 
     def test_a_signal_gives_the_terminal_back(self):
         task = self.start("printf '\\033[?1049hinside'; cat")
