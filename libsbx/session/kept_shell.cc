@@ -205,7 +205,9 @@ void KeptShell::take(const ShellReady& ready) {
       }
       look_.stop();
       if (!call_->end) last_status_ = ready.status;
-      const bool returns = has_left && call_->task->request().cwd.has_value();
+      const bool has_entered = call_->has_begun && (!call_->end || call_->end->was_in_cwd);
+      const bool returns = has_entered && call_->task->request().cwd.has_value();
+      if (!call_->end) is_in_prompt_ = false;
       finish_call(W_EXITCODE(last_status_, 0), {});
       state_ = returns ? State::kReturning : State::kReady;
       if (returns) say(return_word());
@@ -228,6 +230,7 @@ void KeptShell::take(const ShellReady& ready) {
     case State::kWaking:
       flags_ = ready.flags;
       last_status_ = ready.status;
+      is_in_prompt_ = process_.is_at_prompt();
       state_ = State::kReady;
       return;
     case State::kReturning:
@@ -335,6 +338,7 @@ void KeptShell::advance() {
   if (queue_.empty()) {
     if (!wants_prompt_) return;
     state_ = State::kPrompt;
+    if (is_in_prompt_) process_.restore_prompt();
     return send_word(prompt_word(flags_));
   }
   call_ = std::make_unique<Call>(queue_.front());
@@ -382,6 +386,7 @@ void KeptShell::run_call() {
     wanted.env.emplace_back(name, host_.variable(*call_->task, name));
   }
   if (request.cwd) wanted.cwd = call_->cwd = call_->task->cwd();
+  call_->before = process_.children();
   state_ = State::kRunning;
   say(call_word(wanted));
 }
@@ -516,13 +521,13 @@ void KeptShell::press() {
   }
   if (!call.has_begun) {
     // It has not been asked to run, or takes ^C for its own.
-  } else if (!is_alone && call.looks <= kGentleLooks) {
+  } else if (call.looks <= kGentleLooks && !(is_alone && (is_at_work || call.end))) {
     process_.interrupt();
   } else if (is_alone && !is_at_work && call.looks > 1) {
     // It may be at the prompt that a PROMPT_COMMAND of the call's own has led to.
     process_.press(kShellWakeKey);
   } else {
-    process_.kill_front();
+    process_.kill_front(call.before);
   }
   call.timer = loop_.after(kLookAgain, [this] { press(); });
 }
@@ -536,7 +541,7 @@ void KeptShell::show_prompt() {
 
 // While something else is in the foreground, the shell comes by itself before its next prompt.
 void KeptShell::wake() {
-  if (process_.has_foreground()) process_.press(kShellWakeKey);
+  process_.press(kShellWakeKey);
   state_ = State::kWaking;
   look_ = loop_.after(kWakeAgain, [this] {
     if (state_ == State::kWaking) wake();

@@ -106,6 +106,7 @@ class KeptShell {
     int looks = 0;  // since it is to end
     int alone = 0;  // of them: nothing but the shell itself was at work
     std::chrono::nanoseconds shell_time{0};
+    std::vector<pid_t> before;   // the shell's children when it began
     std::optional<Error> error;  // instead of an end
     std::optional<ShellEnd> end;
   };
@@ -151,6 +152,7 @@ class KeptShell {
   std::string sending_;
   std::string heard_;
   bool wants_prompt_ = false;
+  bool is_in_prompt_ = false;  // a key has brought it here, and readline goes on afterwards
   int last_status_ = 0;
   std::string flags_;
   std::deque<TaskPointer> queue_;

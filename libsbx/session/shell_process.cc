@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <memory>
@@ -90,28 +91,51 @@ std::string ShellProcess::directory() const {
 
 bool ShellProcess::has_foreground() const { return front() == pid_; }
 
-bool ShellProcess::is_alone() const {
-  if (!has_foreground()) return false;
+std::vector<pid_t> ShellProcess::children() const {
   const std::string path = proc(pid_, "task/" + std::to_string(pid_) + "/children");
   const OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  char byte = 0;
-  return !file.is_open() || read(file.get(), &byte, 1) != 1;
+  std::array<char, 4096> buffer{};
+  const ssize_t size = file.is_open() ? read(file.get(), buffer.data(), buffer.size()) : 0;
+  std::string_view text(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  std::vector<pid_t> children;
+  for (std::size_t end = text.find(' '); end != text.npos; end = text.find(' ')) {
+    const auto pid = parse_count(text.substr(0, end), INT_MAX);
+    if (pid) children.push_back(static_cast<pid_t>(*pid));
+    text.remove_prefix(end + 1);
+  }
+  return children;
+}
+
+bool ShellProcess::is_at_prompt() const {
+  struct termios modes {};
+  return has_foreground() && tcgetattr(master_, &modes) == 0 &&
+         (modes.c_lflag & (ICANON | ECHO)) == 0 && (modes.c_iflag & ICRNL) == 0;
+}
+
+void ShellProcess::restore_prompt() const {
+  struct termios modes {};
+  if (tcgetattr(master_, &modes) != 0) return;
+  modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+  modes.c_lflag |= ISIG;
+  modes.c_iflag &= ~static_cast<tcflag_t>(ICRNL);
+  modes.c_oflag |= OPOST;
+  tcsetattr(master_, TCSANOW, &modes);
 }
 
 void ShellProcess::press(std::string_view key) const {
-  struct termios modes {};
-  if (tcgetattr(master_, &modes) == 0 && (modes.c_lflag & ICANON) != 0) {
-    modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-    tcsetattr(master_, TCSANOW, &modes);
-  }
-  (void)!write(master_, key.data(), key.size());
+  if (is_at_prompt()) (void)!write(master_, key.data(), key.size());
 }
 
 void ShellProcess::interrupt() const { ioctl(master_, TIOCSIG, SIGINT); }
 
-void ShellProcess::kill_front() const {
+void ShellProcess::kill_front(const std::vector<pid_t>& spared) const {
   const pid_t group = front();
   if (group > 1 && group != pid_ && is_group_inside(group)) ::kill(-group, SIGKILL);
+  if (group != pid_) return;
+  for (const pid_t child : children()) {
+    const bool is_spared = std::find(spared.begin(), spared.end(), child) != spared.end();
+    if (!is_spared && getpgid(child) == pid_ && is_inside(child)) ::kill(child, SIGKILL);
+  }
 }
 
 bool ShellProcess::has_worked(std::chrono::nanoseconds& until_now) const {

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <string_view>
+#include <vector>
 
 #include "base/owned_fd.h"
 #include "base/result.h"
@@ -28,12 +29,15 @@ class ShellProcess {
   // Its working directory, as the kernel has it; empty where it has gone.
   std::string directory() const;
   bool has_foreground() const;  // itself, not a command
-  bool is_alone() const;        // … and it has no children
-  // A key at its prompt: the terminal is made as readline has it, where a call has left it
-  // otherwise.
-  void press(std::string_view key) const;
-  void interrupt() const;   // ^C
-  void kill_front() const;  // the command in the foreground
+  std::vector<pid_t> children() const;
+  bool is_alone() const { return has_foreground() && children().empty(); }
+  // Whether it is readline that reads: no program nor `read`, unless with -e, has a terminal so.
+  bool is_at_prompt() const;
+  void restore_prompt() const;             // where a call has left the terminal otherwise
+  void press(std::string_view key) const;  // at its prompt only
+  void interrupt() const;                  // ^C
+  // The command in the foreground; of children in the shell's own group those that are not spared.
+  void kill_front(const std::vector<pid_t>& spared) const;
   // Whether it has run itself since the last time, and not only waited for its turn.
   bool has_worked(std::chrono::nanoseconds& until_now) const;
 

@@ -67,14 +67,16 @@ then { __sbx_live=1; )" +
 else \builtin eval "$__sbx_drive"; fi)";
 }
 
-// What is sourced is a text, and what a key is bound to is a line that is typed.
+// What is sourced is a text, and what a key is bound to is a line that is typed. A text ends where
+// a command says `return`, and is begun anew.
 std::string begin() {
   const std::string free =
       "{ __sbx_status=$?; " + std::string(kFreeBuiltin) + "} >/dev/null 2>&1; ";
-  return "__sbx_prompt=" + quote_for_shell(free + R"(\builtin eval "$__sbx_drive")") +
+  return "__sbx_prompt=" + quote_for_shell(free + R"(\builtin eval "$__sbx_drive")") + "\n" +
+         R"(__sbx_source='__sbx_word=; \builtin . /proc/self/fd/52 52<<<"$__sbx_drive"; __sbx_rest=$?
+[[ $__sbx_word != "sbx word "* ]] || { __sbx_status=$__sbx_rest; \builtin eval "$__sbx_source"; }')" +
          "\n\\builtin bind -x " +
-         quote_for_shell(R"("\e[9901~": )" + free +
-                         R"(\builtin . /proc/self/fd/52 52<<<"$__sbx_drive")") +
+         quote_for_shell(R"("\e[9901~": )" + free + R"(\builtin eval "$__sbx_source")") +
          "\n__sbx_status=0 __sbx_word_number=0\n\\builtin eval \"$__sbx_drive\"";
 }
 
@@ -163,7 +165,8 @@ std::string pipes_word(bool merge, bool has_stdin) {
 }
 
 std::string call_word(const ShellCall& call) {
-  std::string word = R"(\builtin printf '\0begun %s\0' "$__sbx_word_number" >&51
+  std::string word = call.cwd.empty() ? "" : "__sbx_back=$PWD __sbx_old=${OLDPWD-}\n";
+  word += R"(\builtin printf '\0begun %s\0' "$__sbx_word_number" >&51
 \exec {__sbx_to}>/proc/self/fd/"$__sbx_out")";
   std::string redirects = R"( >&"$__sbx_to"-)";
   if (call.merge) {
@@ -197,15 +200,20 @@ std::string call_word(const ShellCall& call) {
 \builtin printf '\0end %s %s\0' "$__sbx_status" "${__sbx_ran:-0}" >&51)";
   run = "{ " + run + "; }" + redirects + " 50<&- 51>&- 52<&-\n" + end;
   if (!call.cwd.empty()) {
-    run = "__sbx_back=$PWD\nif \\builtin cd -- " + quote_for_shell(call.cwd) +
-          " >/dev/null 2>&1; then " + run + R"(; else \builtin printf '\0nowhere 1\0' >&51; fi)";
+    run = "if \\builtin cd -- " + quote_for_shell(call.cwd) + " >/dev/null 2>&1; then " + run +
+          R"(; else \builtin printf '\0nowhere 1\0' >&51; fi)";
   }
   return word + "\n" + close_all({"out", "err"}) + run + "\n" + close_all({"in", "to", "too"});
 }
 
 std::string forget_pipes_word() { return close_all({"in", "out", "err"}); }
 
-std::string return_word() { return R"(\builtin cd -- "$__sbx_back" >/dev/null 2>&1)"; }
+// Where that has been removed, to what is left above it.
+std::string return_word() {
+  return R"({ until \builtin cd -- "${__sbx_back:-/}" || [[ $__sbx_back != */* ]]
+do __sbx_back=${__sbx_back%/*}; done
+if [[ $__sbx_old ]]; then OLDPWD=$__sbx_old; else \builtin unset OLDPWD; fi; } >/dev/null 2>&1)";
+}
 
 std::string prompt_word(const std::string& flags) {
   const std::string more = traced(flags);

@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -365,6 +366,33 @@ class Ends(Case):
                              ("timed_out", True, "begun\n", KEPT), (command, result))
             self.says("echo $x", "5\n")
 
+    def test_a_time_out_ends_what_the_shell_itself_waits_for(self):
+        os.mkfifo(self.work + "/ff")
+        self.says("x=5")
+        for command in ("read y < ff", "echo > ff", "exec 8< ff", ". ff", "mapfile < ff", "read y < /dev/tty", "read -n1 y < /dev/tty",
+                        "select y in 1 2; do :; done < /dev/tty", "set +m; python3 -c 'import signal, time;"
+                        "signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(1000)'; set -m"):
+            result = self.run_kept(command, timeout_ms=300)
+            self.assertEqual((result["status"], result["shell"]), ("timed_out", KEPT), (command, result))
+            self.says("echo $x", "5\n")
+        self.says("set +m; sleep 1000 & echo $! > job")
+        self.assertEqual(self.run_kept("(trap '' INT; sleep 1000); :", timeout_ms=300)["shell"], KEPT)
+        self.says("kill -0 $(<job) && echo there", "there\n")  # the job of another call
+
+    def test_a_cwd_is_that_calls_own_however_it_ends(self):
+        os.makedirs(self.work + "/gone/sub")
+        self.says("cd /tmp; cd $OLDPWD")
+        for command in ("true", "false", "cd /etc", "cd /etc; break", "sleep 1000", "read y < /dev/tty", "kill -INT $$", "echo ${no:?}"):
+            self.assertEqual(self.run_kept(command, cwd="/usr", timeout_ms=300)["shell"], KEPT, command)
+            self.says("echo $PWD $OLDPWD; pwd -P", f"{self.work} /tmp\n{self.work}\n")
+        number = self.peer.send("run", command="touch up; sleep 1000", shell="kept", cwd="gone")
+        self.assertTrue(until(lambda: os.path.exists(self.work + "/gone/up")))
+        self.peer.call("cancel", id=number)
+        self.assertEqual(self.peer.answer(number)["result"]["status"], "cancelled")
+        self.says("pwd -P; cd gone/sub", self.work + "\n")
+        self.says(f"rmdir {self.work}/gone/sub", cwd="/usr")
+        self.says("pwd -P", self.work + "/gone\n")
+
     def test_a_shell_that_hangs_itself_is_made_anew(self):
         self.says("x=5")
         result = self.run_kept("while :; do :; done", timeout_ms=300)
@@ -496,6 +524,32 @@ class Interactive(session_harness.Case):
         again.type("exit 6\r")
         self.assertEqual(again.wait(), 6)
         self.assertEqual(self.run_kept("echo -$x")["stdout"], "-\n")
+
+    def test_what_a_person_is_asked_is_not_answered_by_a_call(self):
+        screen = self.shell()
+        screen.expect(rb"[#$] ")
+        for ask in ("read -n1 -p 'sure''? ' x", "read -s -n1 -p 'sure''? ' x", "read -p 'sure''? ' x", "PS3='sure''? '; select x in n; do break; done"):
+            screen.type(ask + "; echo =$x\r")
+            screen.expect(rb"\rsure\? |\nsure\? ")
+            call = threading.Thread(target=self.run_kept, args=("echo called >> calls; stty sane < /dev/tty",))
+            call.start()
+            time.sleep(1.2)
+            self.assertFalse(os.path.exists(self.work + "/calls"))
+            screen.type("1\r" if "select" in ask else ("n" if "-n1" in ask else "n\r"))
+            screen.expect(rb"=n\r\n")
+            call.join()
+            os.remove(self.work + "/calls")
+            # Readline reads on, whatever a call did to the terminal.
+            self.assertEqual(self.run_kept("stty sane < /dev/tty; echo ok")["stdout"], "ok\n")
+
+    def test_return_ends_a_call_alone_where_a_person_has_been(self):
+        screen = self.shell()
+        screen.expect(rb"[#$] ")
+        for _ in range(3):
+            self.assertEqual(self.run_kept("x=2; return 5; x=3", 5)["shell"], KEPT)
+            self.assertEqual(self.run_kept("echo $x")["stdout"], "2\n")
+        screen.type("echo -$x-\r")
+        screen.expect(rb"-2-")
 
     def test_programs_of_a_person_run_on_the_terminal(self):
         screen = self.shell(rows=30, columns=90)

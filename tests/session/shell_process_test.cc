@@ -190,12 +190,12 @@ TEST_F(ShellProcessTest, EndsACommandWhoseFirstProcessHasGone) {
   ShellProcess process;
   ASSERT_TRUE(process.find(pty_.master.get()));
   EXPECT_TRUE(process.is_alone());
-  process.kill_front();  // not the shell itself
+  process.kill_front({});  // not the shell itself
   go.tell();
   ASSERT_EQ(ready_.hear(), 'c');
   EXPECT_FALSE(process.has_foreground());
   EXPECT_FALSE(process.is_alone());
-  process.kill_front();
+  process.kill_front({});
   EXPECT_EQ(ended.hear(), 'e');
 }
 
@@ -240,7 +240,7 @@ Answer kill_a_number_of_anothers(const Pty& pty) {
   if (stranger < 0) return kCannot;
   ready.hear();
   if (stranger != number || tcgetpgrp(pty.master.get()) != number) return kWrong;
-  process.kill_front();
+  process.kill_front({});
   go.tell();
   int status = 0;
   waitpid(stranger, &status, 0);
