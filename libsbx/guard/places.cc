@@ -167,7 +167,8 @@ std::optional<std::string> Places::expand(const Word& word) const {
 }
 
 std::optional<std::vector<std::string>> Places::resolve(const Word& word,
-                                                        const Directories& directories) const {
+                                                        const Directories& directories,
+                                                        bool follows) const {
   const auto path = expand(word);
   if (!path) return std::nullopt;
   // rm refuses to remove "..", not what is in it.
@@ -180,6 +181,11 @@ std::optional<std::vector<std::string>> Places::resolve(const Word& word,
     std::string full = resolve_path(*path, directory);
     if (full.empty()) return std::nullopt;
     if (var_tmp_is_tmp_ && is_below(full, kVarTmp)) full.replace(0, kVarTmp.size(), "/tmp");
+    for (const Link& link : links_) {
+      if (link.place != full || !(follows || path->ends_with('/'))) continue;
+      if (!link.target) return std::nullopt;
+      out.insert(out.end(), link.target->begin(), link.target->end());
+    }
     out.push_back(std::move(full));
     if (path->starts_with('/')) break;
   }
@@ -193,26 +199,33 @@ void Places::add_links(const Command& command, const Directories& directories) {
   if (arguments.find('s', "symbolic") == nullptr) return;
   std::vector<const Word*> targets = arguments.operands();
   if (targets.empty() || links_.size() >= kMostLinks) return;
-  const Word here{{}, ".", "", true, false, false, false};
-  const Word* link = targets.size() > 1 ? targets.back() : &here;
-  if (targets.size() > 1) targets.pop_back();
-  const auto places = resolve(*link, directories);
+  const std::string given(arguments.value('t', "target-directory"));
+  Word directory{{}, given.empty() ? "." : given, "", true, false, false, false};
+  bool is_directory = true;  // what holds the links, and none itself
+  if (given.empty() && targets.size() > 1) {
+    directory = *targets.back();
+    targets.pop_back();
+    is_directory = targets.size() > 1 || directory.text.ends_with('/');
+  }
+  const auto places = resolve(directory, directories);
   if (!places) return;
+  const auto add = [&](std::string place, const Word& target) {
+    auto led = resolve(target, {resolve_path("..", place)});
+    const bool is_inside = led && std::all_of(led->begin(), led->end(),
+                                              [&](const auto& path) { return is_own(path); });
+    if (!is_inside) links_.push_back({std::move(place), std::move(led)});
+  };
   for (const std::string& place : *places) {
     for (const Word* target : targets) {
-      const auto led = resolve(*target, {resolve_path("..", place), place});
-      const bool is_inside = led && std::all_of(led->begin(), led->end(),
-                                                [&](const auto& path) { return is_own(path); });
-      if (is_inside) continue;
-      if (link != &here) links_.push_back(place);
-      links_.push_back(resolve_path(base_name(target->text), place));
+      if (!is_directory) add(place, *target);
+      add(resolve_path(base_name(target->text), place), *target);
     }
   }
 }
 
 bool Places::is_own(std::string_view path) const {
-  const bool is_linked = std::any_of(links_.begin(), links_.end(), [&](const std::string& link) {
-    return path.size() > link.size() && is_below(path, link);
+  const bool is_linked = std::any_of(links_.begin(), links_.end(), [&](const Link& link) {
+    return path.size() > link.place.size() && is_below(path, link.place);
   });
   if (is_linked) return false;
   return is_below(path, policy_.sandbox.workspace) || is_below(path, "/tmp");
@@ -276,6 +289,24 @@ bool Places::is_written_outside(std::string_view path) const {
   if (is_own(path) || (!policy_.sandbox.home.empty() && is_below(path, policy_.sandbox.home)))
     return false;
   return access(path) == Access::kReadWrite;
+}
+
+bool Places::is_written_outside_below(std::string_view path) const {
+  const auto is_within = [&](const auto& entry) {  // a root, a maximum of the managed policy
+    return is_below(entry.path, path) && is_written_outside(entry.path);
+  };
+  const auto& roots = policy_.sandbox.filesystem.roots;
+  const auto& maxima = policy_.sandbox.maxima;
+  return is_written_outside(path) || std::any_of(roots.begin(), roots.end(), is_within) ||
+         std::any_of(maxima.begin(), maxima.end(), is_within);
+}
+
+bool Places::is_above_workspace(std::string_view path) const {
+  return path != policy_.sandbox.workspace && is_below(policy_.sandbox.workspace, path);
+}
+
+bool Places::holds_own(std::string_view path) const {
+  return is_below(policy_.sandbox.workspace, path) || is_below("/tmp", path);
 }
 
 std::string Places::private_place(std::string_view path) const {

@@ -26,8 +26,10 @@ class Places {
   Places(const Policy& policy, const Request& request, std::string start);
 
   // The paths that a word may name: one for each directory. nullopt where the text does not tell.
-  std::optional<std::vector<std::string>> resolve(const Word& word,
-                                                  const Directories& directories) const;
+  // `follows`: where that is a link that the text makes, what it leads to as well; behind a slash
+  // it is so in any case.
+  std::optional<std::vector<std::string>> resolve(const Word& word, const Directories& directories,
+                                                  bool follows = false) const;
   // The word with its home, temporary or working directory put in; a relative path as it stands,
   // with marks for the names that are bounded. nullopt where a part is made at run time.
   std::optional<std::string> expand(const Word& word) const;
@@ -46,6 +48,11 @@ class Places {
                         bool takes_what_is_below = true) const;
   // Whether the sandbox lets it be written, outside of what is the command's own.
   bool is_written_outside(std::string_view path) const;
+  // Whether it, or something in it, is such a place.
+  bool is_written_outside_below(std::string_view path) const;
+  bool is_above_workspace(std::string_view path) const;
+  // The workspace or /tmp, or what one of them lies in.
+  bool holds_own(std::string_view path) const;
   // /tmp or the private home, where the path lies below it and in no root; else empty.
   std::string private_place(std::string_view path) const;
   // Whether the sandbox lets it be written, as far as roots tell: the command's own, too.
@@ -69,6 +76,12 @@ class Places {
   static bool is_device(std::string_view path);
 
  private:
+  // Made by the text: where, and what it leads to; nullopt: not known.
+  struct Link {
+    std::string place;
+    std::optional<std::vector<std::string>> target;
+  };
+
   // What the view grants at `path`: by the most specific root, or where nothing is said by what the
   // sandbox makes; nullopt: nothing.
   std::optional<Access> access(std::string_view path) const;
@@ -77,7 +90,7 @@ class Places {
   std::string home_;
   std::string start_;
   std::string tmp_ = "/tmp";
-  std::vector<std::string> links_;
+  std::vector<Link> links_;
   bool var_tmp_is_tmp_ = false;
 };
 

@@ -3,6 +3,7 @@ sbx_room(guard
     guard/confine.cc
     guard/deny.cc
     guard/directories.cc
+    guard/finds.cc
     guard/named.cc
     guard/names.cc
     guard/places.cc

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "guard/finds.h"
 #include "guard/rule.h"
 #include "shell/arguments.h"
 
@@ -13,222 +14,72 @@ bool wants_help(const Arguments& arguments) {
   return arguments.find("help") != nullptr || arguments.find("version") != nullptr;
 }
 
-// --- find, also for what it runs and feeds ---
-
-struct FindStart {
-  std::vector<const Word*> starts;  // empty: the working directory
-  bool has_filter = false;
-  const Word* removal = nullptr;  // -delete
-  bool is_removal_named = false;  // a name that is no pattern for everything stands before it
-  bool is_elsewhere = false;      // the starts stand in a file
-};
-
-// Whether a pattern of find picks something out.
-bool picks(std::string_view test, std::string_view pattern) {
-  const std::string_view nothing = test == "-path" || test == "-wholename" ? "*?[]!^./" : "*?[]";
-  return pattern.find_first_not_of(nothing) != std::string_view::npos;
-}
-
-// find's expression from `at` on: what stands in parentheses holds where each side of its -o does.
-class FindReader {
- public:
-  FindReader(const Command& find, FindStart& out) : words_(find.words), out_(out) {}
-
-  void read(std::size_t at) {
-    for (; at < words_.size(); ++at) {
-      const std::string& text = words_[at].text;
-      const bool is_not = negates_;
-      negates_ = false;
-      if (text == "!" || text == "-not") {
-        negates_ = !is_not;
-      } else if (text == "(") {
-        groups_.push_back({false, true, is_not});
-      } else if (text == ")") {
-        if (groups_.size() > 1) close();
-      } else if (text == "-o" || text == "-or" || text == ",") {
-        groups_.back().is_each_named = groups_.back().is_each_named && groups_.back().is_named;
-        groups_.back().is_named = false;
-      } else if (text.starts_with("-exec") || text.starts_with("-ok")) {
-        while (at + 1 < words_.size() && words_[at].text != ";" &&
-               (words_[at].text != "+" || words_[at - 1].text != "{}")) {
-          ++at;
-        }
-      } else if (text == "-delete") {
-        const bool is_named = std::any_of(groups_.begin(), groups_.end(),
-                                          [](const Group& group) { return group.is_named; });
-        if (out_.removal == nullptr || !is_named) out_.is_removal_named = is_named;
-        out_.removal = &words_[at];
-      } else {
-        test(at, is_not);
-      }
-    }
-  }
-
- private:
-  struct Group {
-    bool is_named = false;      // on this side of -o
-    bool is_each_named = true;  // on the sides before
-    bool is_negated = false;
-  };
-
-  void close() {
-    const Group group = groups_.back();
-    groups_.pop_back();
-    if (group.is_named && group.is_each_named && !group.is_negated) groups_.back().is_named = true;
-  }
-
-  void test(std::size_t& at, bool is_not) {
-    const std::string& text = words_[at].text;
-    if (is_listed(text, "-name -iname -path -ipath -wholename -lname -regex -iregex")) {
-      if (++at >= words_.size()) return;
-      if (is_not || !words_[at].known || !picks(text, words_[at].text)) return;
-      out_.has_filter = true;
-      if (is_listed(text, "-name -iname -path -wholename")) groups_.back().is_named = true;
-    } else if (is_listed(text, "-mtime -mmin -newer -size -user -perm -atime -ctime -amin -cmin")) {
-      if (!is_not) out_.has_filter = true;
-      ++at;
-    } else if (text == "-empty") {
-      if (!is_not) out_.has_filter = true;
-    } else if (text == "-files0-from") {
-      out_.is_elsewhere = true;
-      ++at;
-    } else if (is_listed(text,
-                         "-type -xtype -maxdepth -mindepth -group -gid -uid -inum -links -samefile "
-                         "-fstype -used -printf -fprint -fprintf -fprint0 -fls -context -anewer "
-                         "-cnewer -newermt -regextype")) {
-      ++at;
-    }
-  }
-
-  const std::vector<Word>& words_;
-  FindStart& out_;
-  std::vector<Group> groups_ = {{}};
-  bool negates_ = false;
-};
-
-FindStart read_find(const Command& find) {
-  FindStart out;
-  std::size_t at = 1;
-  for (; at < find.words.size(); ++at) {
-    const std::string& text = find.words[at].text;
-    const bool is_option = text == "-H" || text == "-L" || text == "-P" || text.starts_with("-O");
-    if (is_option) continue;
-    if (text.starts_with('-') || text == "(" || text == "!") break;
-    out.starts.push_back(&find.words[at]);
-  }
-  FindReader(find, out).read(at);
-  return out;
-}
-
-bool is_run_by_find(const Command& command) {
-  return std::any_of(command.via.begin(), command.via.end(),
-                     [](const std::string& name) { return name.starts_with("find"); });
-}
-
-// The find whose files this command is given: its own -exec, or the first stage before xargs.
-const Command* feeding_find(const Case& c) {
-  const auto& via = c.command.via;
-  if (is_run_by_find(c.command)) {
-    // What find runs follows it; the nearest that holds it.
-    const auto finds = c.index.finds();
-    const auto self = static_cast<std::uint32_t>(&c.command - c.reading.commands.data());
-    for (auto at = std::lower_bound(finds.begin(), finds.end(), self); at != finds.begin();) {
-      const Command& other = c.reading.commands[*--at];
-      if (other.span.begin <= c.command.span.begin && c.command.span.end <= other.span.end)
-        return &other;
-    }
-    return nullptr;
-  }
-  // What prints more than its files has given xargs words that nobody knows.
-  if (c.command.has_more_words || std::find(via.begin(), via.end(), "xargs") == via.end())
-    return nullptr;
-  for (const std::uint32_t at : c.index.before(c.reading, c.command)) {
-    const Command& other = c.reading.commands[at];
-    const bool is_find = !other.words.empty() && base_name(other.words.front().text) == "find";
-    if (is_find && other.stage + 1 == c.command.stage && other.stages > 1) return &other;
-  }
-  return nullptr;
-}
-
-// What find may hand over that is not the command's own.
-std::optional<Hit> outside_find(const Case& c, const Command& find, const FindStart& read,
-                                bool takes_all) {
-  if (read.is_elsewhere) return Hit{find.span, ""};
-  const auto is_fine = [&](const std::string& path) {
-    return c.places.is_own(path) && (!takes_all || c.places.is_known_removal(path, true));
-  };
-  if (read.starts.empty()) {
-    for (const std::string& directory : c.directories) {
-      if (directory.empty() || !is_fine(directory)) return Hit{find.span, directory};
-    }
-  }
-  for (const Word* word : read.starts) {
-    const auto paths = c.places.resolve(*word, c.directories);
-    if (!paths) return Hit{word->span, word->text};
-    for (const std::string& path : *paths) {
-      if (!is_fine(path)) return Hit{word->span, Places::shown(path)};
-    }
-  }
-  return std::nullopt;
-}
-
 // --- removal ---
 
-// Among the words that find or xargs was given for it, the word's own has the place. The words of a
-// text within another all have its span.
-bool is_placeholder_within(const Case& c, const Word& word) {
-  constexpr std::size_t kMostBefore = 64;
-  constexpr std::size_t kMostWords = 1024;
-  if (word.known) return false;
-  const std::vector<Word>& words = c.command.words;
-  const auto& commands = c.reading.commands;
-  const auto at = static_cast<std::size_t>(&word - words.data());
-  auto self = static_cast<std::size_t>(&c.command - commands.data());
-  for (std::size_t i = 0; self > 0 && i < kMostBefore; ++i) {
-    const Command& giver = commands[--self];
-    if (giver.via.size() + 1 != c.command.via.size()) continue;
-    if (giver.words.size() > kMostWords) return false;
-    bool has_place = false;
-    for (std::size_t begin = 1; begin + words.size() <= giver.words.size(); ++begin) {
-      const std::size_t end = begin + words.size();
-      const bool ends = end == giver.words.size() || giver.words[end].text == ";";
-      if (!ends || giver.words[begin].text != words.front().text) continue;
-      has_place = giver.words[begin + at].known && giver.words[begin + at].text == "{}";
-      if (!has_place) break;
-    }
-    return has_place;
+std::optional<Hit> removes_unknown(const Case& c, const Word& word,
+                                   const Directories& directories) {
+  const auto paths = c.places.resolve(word, directories);
+  if (!paths) return Hit{word.span, word.text};
+  for (const std::string& path : *paths) {
+    if (!c.places.is_known_removal(path, true)) return Hit{word.span, Places::shown(path)};
   }
-  return false;
+  return std::nullopt;
 }
 
-// "{}" alone, where find puts in what it has found. A longer word is a path like any other.
-bool is_placeholder(const Case& c, const Word& word) {
-  if (word.known || (word.shape.empty() && !is_run_by_find(c.command))) return false;
-  if (word.span == c.command.words.front().span) return is_placeholder_within(c, word);
-  if (word.span.end > c.text.size() || word.span.begin > word.span.end) return false;
-  return is_listed(c.text.substr(word.span.begin, word.span.end - word.span.begin),
-                   R"({} '{}' "{}" \{\})");
-}
-
-// mv FILE… /dev/null.
-std::optional<Hit> moves_to_nothing(const Case& c) {
+// mv FILE… /dev/null; mv of the workspace itself, or of /tmp.
+std::optional<Hit> moves_away(const Case& c) {
   const Arguments arguments(c.command, 1, "tS", {"target-directory", "suffix"});
-  const auto& operands = arguments.operands();
-  if (operands.size() < 2 || operands.back()->text != "/dev/null") return std::nullopt;
-  for (std::size_t i = 0; i + 1 < operands.size(); ++i) {
-    const auto paths = c.places.resolve(*operands[i], c.directories);
-    if (!paths) return Hit{operands[i]->span, operands[i]->text};
+  std::vector<const Word*> sources = arguments.operands();
+  const bool is_to_nothing = sources.size() > 1 && sources.back()->text == "/dev/null";
+  if (arguments.find('t', "target-directory") == nullptr && !sources.empty()) sources.pop_back();
+  for (const Word* word : sources) {
+    if (is_to_nothing) {
+      if (auto hit = removes_unknown(c, *word, c.directories)) return hit;
+      continue;
+    }
+    const auto paths = c.places.resolve(*word, c.directories);
+    if (!paths) continue;
     for (const std::string& path : *paths) {
-      if (!c.places.is_known_removal(path, true)) {
-        return Hit{operands[i]->span, Places::shown(path)};
-      }
+      if (c.places.holds_own(path)) return Hit{word->span, path};
     }
   }
   return std::nullopt;
+}
+
+// Archivers that remove what they have packed: tar --remove-files, zip -m.
+std::optional<Hit> packs_away(const Case& c) {
+  const bool is_tar = c.program == "tar";
+  const Arguments arguments = is_tar ? Arguments(c.command, 1, "fCTXbHgKLNVFI",
+                                                 {"file", "directory", "files-from", "exclude",
+                                                  "exclude-from", "use-compress-program"})
+                                     : Arguments(c.command, 1, "bntPxiZsO");
+  const bool removes =
+      is_tar ? arguments.find("remove-files") != nullptr : arguments.find('m', "move") != nullptr;
+  if (!removes || wants_help(arguments)) return std::nullopt;
+  std::vector<const Word*> words = arguments.operands();
+  // zip's archive; tar's letters without a dash, and theirs.
+  const std::string letters = is_tar ? c.command.words[1].text : "f";
+  if (!letters.starts_with('-')) {
+    const std::size_t leading = (is_tar ? 1 : 0) + (letters.find('f') != letters.npos ? 1 : 0);
+    words.erase(words.begin(),
+                words.begin() + static_cast<std::ptrdiff_t>(std::min(leading, words.size())));
+  }
+  Directories directories = c.directories;
+  const std::string inside(is_tar ? arguments.value('C', "directory") : "");
+  if (!inside.empty()) {
+    for (std::string& directory : directories) directory = resolve_path(inside, directory);
+  }
+  for (const Word* word : words) {
+    if (auto hit = removes_unknown(c, *word, directories)) return hit;
+  }
+  const bool is_elsewhere = c.command.has_more_words || arguments.find('@') != nullptr ||
+                            (is_tar && arguments.find('T', "files-from") != nullptr);
+  return is_elsewhere ? std::optional(Hit{c.command.span, ""}) : std::nullopt;
 }
 
 std::optional<Hit> removes_outside(const Case& c) {
-  if (c.program == "mv") return moves_to_nothing(c);
+  if (c.program == "mv") return moves_away(c);
+  if (is_listed(c.program, "tar zip")) return packs_away(c);
   const Arguments arguments(c.command, 1);
   if (wants_help(arguments)) return std::nullopt;
   const bool is_recursive = c.program == "rimraf" || arguments.find('r') != nullptr ||
@@ -249,7 +100,10 @@ std::optional<Hit> removes_outside(const Case& c) {
   }
   if (find != nullptr) {
     const FindStart read = read_find(*find);
-    return outside_find(c, *find, read, is_recursive && !read.has_filter);
+    return outside_find(c, *find, read,
+                        !is_recursive     ? Taking::kFiles
+                        : read.has_filter ? Taking::kPicked
+                                          : Taking::kAll);
   }
   if (c.command.has_more_words) return Hit{c.command.span, ""};
   return std::nullopt;
@@ -265,7 +119,8 @@ std::optional<Hit> shreds(const Case& c) {
 std::optional<Hit> finds_and_deletes(const Case& c) {
   const FindStart read = read_find(c.command);
   if (read.removal == nullptr) return std::nullopt;
-  auto hit = outside_find(c, c.command, read, !read.is_removal_named);
+  auto hit =
+      outside_find(c, c.command, read, read.is_removal_named ? Taking::kFiles : Taking::kAll);
   if (hit) hit->span = read.removal->span;
   return hit;
 }
@@ -296,7 +151,7 @@ std::optional<Hit> changes_outside(const Case& c) {
     }
   }
   if (const Command* find = feeding_find(c)) {
-    return outside_find(c, *find, read_find(*find), false);
+    return outside_find(c, *find, read_find(*find), Taking::kFiles);
   }
   if (c.command.has_more_words) return Hit{c.command.span, ""};
   return std::nullopt;
@@ -315,7 +170,13 @@ std::optional<Hit> overwritten(const Case& c, const Word& word,
   Directories known = c.directories;
   std::erase(known, "");
   if (known.empty()) known.emplace_back();
-  const auto paths = c.places.resolve(word, known);
+  if (const Command* find = is_placeholder(c, word) ? feeding_find(c) : nullptr) {
+    for (const std::string& path : find_places(c, read_find(*find))) {
+      if (c.places.is_written_outside_below(path)) return Hit{word.span, Places::shown(path)};
+    }
+    return std::nullopt;
+  }
+  const auto paths = c.places.resolve(word, known, true);
   if (!paths) return std::nullopt;
   for (const std::string& path : *paths) {
     if (is_bad(c, path)) return Hit{word.span, Places::shown(path)};
@@ -340,6 +201,7 @@ std::vector<Word> written_operands(const Case& c) {
       if (!word.text.starts_with("of=")) continue;
       out.push_back(word);
       out.back().text.erase(0, 3);
+      if (!out.back().shape.empty()) out.back().shape.erase(0, 3);
     }
   } else if (c.program == "find") {
     for (std::size_t i = 1; i + 1 < c.command.words.size(); ++i) {
@@ -415,7 +277,7 @@ std::optional<Hit> truncates_outside(const Case& c) {
 }
 
 constexpr std::array kRules = {
-    Rule{"destructive.rm-outside", "rm unlink mv rimraf", removes_outside,
+    Rule{"destructive.rm-outside", "rm unlink mv rimraf tar zip", removes_outside,
          "removes what is not known to lie inside the workspace or /tmp",
          "rm -rf /\n"
          "rm -rf /data/work/old\n"
@@ -446,7 +308,10 @@ constexpr std::array kRules = {
          "ls | xargs rm -rf\n"
          "unlink /etc/hosts\n"
          "rimraf /data/x\n"
-         "mv ~/notes /dev/null",
+         "mv ~/notes /dev/null\n"
+         "mv ../project ../old\n"
+         "tar --remove-files -cf t.tar /data/sub\n"
+         "zip -qrm t.zip /data/sub",
          "rm -rf node_modules dist build\n"
          "rm -rf ./build/*\n"
          "rm -f *.o\n"
@@ -464,7 +329,10 @@ constexpr std::array kRules = {
          "git commit -m 'rm -rf / is bad'\n"
          "rimraf dist\n"
          "mv build/* /dev/null\n"
-         "mv ~/notes ."},
+         "mv ~/notes .\n"
+         "tar czf t.tgz --remove-files build\n"
+         "zip -rm t.zip build\n"
+         "zip -r t.zip /data/sub"},
     Rule{"destructive.find-delete", "find", finds_and_deletes,
          "find removes everything that it finds",
          "find . -delete\n"
@@ -532,7 +400,8 @@ constexpr std::array kRules = {
          "dd if=a of=/data/b\n"
          "cp /dev/null /data/b\n"
          "sed -i d /data/b\n"
-         "cd /data && echo x > hosts",
+         "cd /data && echo x > hosts\n"
+         "find /data -name x -exec truncate -s 0 {} +",
          "echo x > /etc/hosts\n"
          "echo x > out.txt\n"
          "make > build.log 2>&1\n"

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "guard/finds.h"
 #include "guard/rule.h"
 #include "shell/arguments.h"
+#include "shell/marks.h"
 
 namespace sbx {
 namespace {
@@ -83,12 +85,27 @@ std::optional<Hit> cleans(const Case& c) {
   return git->hit;
 }
 
+// Whether the name ends as those of files do, and those of branches hardly ever.
+bool has_file_ending(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot != std::string_view::npos &&
+         is_listed(name.substr(dot + 1),
+                   "c cc cpp h hpp rs go py rb php java kt swift cs js jsx mjs ts tsx vue css scss "
+                   "html xml json jsonc yaml yml toml ini cfg conf lock mod sum sh sql md rst txt "
+                   "csv ipynb gradle cmake");
+}
+
 // A path rather than a branch, as far as that can be told.
 bool looks_like_path(const Word& word) {
-  const std::string& text = word.text;
-  return text == "." || text == ".." || text.starts_with("./") || text.starts_with("../") ||
-         text.starts_with(":/") || text.starts_with(":(") || text.ends_with('/') ||
-         text.find('*') != std::string::npos;
+  const bool is_told = word.known || !word.shape.empty();
+  const std::string& text = word.known || !is_told ? word.text : word.shape;
+  if (text.empty()) return false;
+  constexpr char kListed[] = {kStar, kDeep, kPicked, '*', '?', '[', '\0'};
+  const bool has_ends = text[0] == '/' || text.ends_with('/') || is_place_mark(text[0]) ||
+                        text == "." || text == "..";
+  return (is_told && has_ends) || text[0] == ':' || text[0] == '~' || text.starts_with("./") ||
+         text.starts_with("../") || text.find_first_of(kListed) != std::string::npos ||
+         has_file_ending(base_name(text));
 }
 
 std::optional<Hit> checks_out(const Case& c) {
@@ -96,15 +113,19 @@ std::optional<Hit> checks_out(const Case& c) {
   if (!git) return std::nullopt;
   const Arguments& arguments = git->arguments;
   const auto& operands = arguments.operands();
-  const bool makes_branch = arguments.find('b') != nullptr || arguments.find("orphan") != nullptr;
+  const bool makes_branch = arguments.find('b') != nullptr || arguments.find('B') != nullptr ||
+                            arguments.find("orphan") != nullptr ||
+                            arguments.find('t', "track") != nullptr ||
+                            arguments.find('d', "detach") != nullptr;
   if (arguments.find('p', "patch") != nullptr) return std::nullopt;
   if (arguments.find('f', "force") != nullptr) return git->hit;
   if (makes_branch) return std::nullopt;
   const bool names_paths = operands.size() > arguments.before_dashes() ||
                            arguments.before_dashes() > 1 ||
                            arguments.find("pathspec-from-file") != nullptr ||
-                           std::any_of(operands.begin(), operands.end(),
-                                       [](const Word* word) { return looks_like_path(*word); });
+                           std::any_of(operands.begin(), operands.end(), [&](const Word* word) {
+                             return looks_like_path(*word) || is_placeholder(c, *word);
+                           });
   return names_paths ? std::optional(git->hit) : std::nullopt;
 }
 
@@ -129,6 +150,14 @@ std::optional<Hit> drops_stash(const Case& c) {
 }
 
 std::optional<Hit> deletes_branch(const Case& c) {
+  // One that is there may be made anew at another commit.
+  if (const auto git = read_git(c, "checkout switch", "bBcC",
+                                {"force-create", "create", "orphan", "conflict"})) {
+    const bool is_forced = git->name == "checkout"
+                               ? git->arguments.find('B') != nullptr
+                               : git->arguments.find('C', "force-create") != nullptr;
+    return is_forced && !git->arguments.operands().empty() ? std::optional(git->hit) : std::nullopt;
+  }
   const auto git = read_git(c, "branch", "u");
   if (!git) return std::nullopt;
   const Arguments& arguments = git->arguments;
@@ -292,12 +321,16 @@ constexpr std::array kRules = {
          "git checkout HEAD -- src\n"
          "git checkout HEAD~2 src/a.c\n"
          "git checkout -f main\n"
-         "git checkout '*.c'",
+         "git checkout '*.c'\n"
+         "git checkout \"$PWD/src/a.c\"\n"
+         "git checkout $(git diff --name-only)\n"
+         "git checkout src/a.c",
          "git checkout main\n"
          "git checkout -b topic\n"
          "git checkout -p\n"
          "git checkout --conflict diff3 main\n"
          "git checkout -b topic origin/main\n"
+         "git checkout release/1.2\n"
          "git checkout -"},
     Rule{"destructive.git-restore", "git", restores, "changes in the files named are lost",
          "git restore file.c\n"
@@ -322,11 +355,15 @@ constexpr std::array kRules = {
          "git branch --delete --force topic\n"
          "git branch -f main HEAD~5\n"
          "git branch -M other main\n"
-         "git branch -C other main",
+         "git branch -C other main\n"
+         "git checkout -B topic v1\n"
+         "git switch -C topic main",
          "git branch -d topic\n"
          "git branch -M main\n"
          "git branch -m other main\n"
          "git branch topic\n"
+         "git checkout -B topic\n"
+         "git switch -C topic\n"
          "git branch -a"},
     Rule{"destructive.git-tag", "git", moves_tag, "what the tag names may be found no more",
          "git tag -d v1\n"
