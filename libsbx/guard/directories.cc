@@ -266,7 +266,7 @@ class Walk {
       };
       Directories starts = start.state.now;
       std::size_t inner = region;
-      for (std::size_t turn = 0; turn < (here.kind == RegionKind::kLoop ? kTurns : 1); ++turn) {
+      for (std::size_t turn = 0; turn < kTurns; ++turn) {
         at_ = start;
         at_.state.now = starts;
         if (here.kind == RegionKind::kThen || here.kind == RegionKind::kNext)
@@ -275,6 +275,7 @@ class Walk {
         subshells_ += here.kind == RegionKind::kChild ? 1 : 0;
         walk(order, i, last, inner, use);
         subshells_ -= here.kind == RegionKind::kChild ? 1 : 0;
+        if (here.kind != RegionKind::kLoop) break;
         Directories wider = starts;
         widen(wider, after().now);
         widen(wider, after().before);
