@@ -409,6 +409,11 @@ void Placements::follow_owners() {
   }
 }
 
+Error cwd_not_visible(const std::string& cwd) {
+  return Error{ErrorCode::kCwdNotVisible, "the working directory is not visible inside: " + cwd,
+               "--cwd", "show it with --ro or --rw, or choose another with --cwd"};
+}
+
 // The deepest placement that holds the working directory must show something.
 Status Placements::check_cwd(const std::string& cwd) const {
   const Placement* deepest = nullptr;

@@ -589,11 +589,6 @@ class ViewPlanner {
 
 }  // namespace
 
-Error cwd_not_visible(const std::string& cwd) {
-  return Error{ErrorCode::kCwdNotVisible, "the working directory is not visible inside: " + cwd,
-               "--cwd", "show it with --ro or --rw, or choose another with --cwd"};
-}
-
 Status add_view(PlanBuilder& builder, const PlanInput& input, const ViewOptions& options) {
   return ViewPlanner(builder, input, options).run();
 }
