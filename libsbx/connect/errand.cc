@@ -233,6 +233,14 @@ int make_pair(const Errand& errand) {
 int find_owner(Errand& errand, const UnixPeers& peers, int diag) {
   if (errand.by_namespace) {
     errand.owner = peers.owner_by_namespace(diag, errand.path, errand.info, errand.call.tid);
+    // An overlay has inodes of its own, with the number of the file that shows through.
+    const auto number = static_cast<std::uint32_t>(errand.info.st_ino);
+    if (errand.owner != UnixPeers::Owner::kNobody || errand.path < 0) return 0;
+    set_capabilities(false);
+    if (is_hosts_socket(errand) && static_cast<std::uint32_t>(errand.info.st_ino) == number) {
+      errand.owner = peers.owner_by_namespace(diag, -1, errand.info, errand.call.tid);
+    }
+    set_capabilities(true);
   } else {
     const bool is_inside = errand.path >= 0 ? listens_inside(errand.info, errand.call.tid)
                                             : listens_inside(errand.unix_name(), errand.call.tid);

@@ -51,6 +51,21 @@ class UnixSockets(harness.Case):
             denial = [d for d in self.connect(name)["denials"] if d["target"] == name][0]
             self.assertEqual(denial["grant"], f'network.unix_sockets += ["{path}"]')
 
+    def test_nor_through_an_overlay(self):
+        path = os.path.join(self.work, "host.sock")
+        self.listen(path)
+        env = {**os.environ, "XDG_STATE_HOME": self.base + "/state"}
+        own = ("s = socket.socket(socket.AF_UNIX); s.bind('own.sock'); s.listen()\n"
+               "socket.socket(socket.AF_UNIX).connect('own.sock')\n")
+        for flags in (("--overlay",), ("--layer", "x")):
+            for name in (path, "host.sock"):
+                answer = self.run_json(*flags, "--", PYTHON, "-c", self.CONNECT, name, env=env)
+                self.assertEqual(answer["stdout"], "PermissionError\n", (flags, answer))
+                self.assertEqual([(d["layer"], d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
+                                 [("network", "connect", name, f'network.unix_sockets += ["{path}"]')])
+            answer = self.run_json(*flags, "--", PYTHON, "-c", self.CONNECT + own, "none.sock", env=env)
+            self.assertEqual((answer["exit_code"], answer["denials"]), (0, []), answer)
+
     def test_a_sockets_path_adds_nothing_to_the_grant(self):
         path = os.path.join(self.work, 'a"], network.mode = "open", x += ["b\n*')
         self.listen(path)
