@@ -41,6 +41,12 @@ void OutputStream::keep(std::string_view safe) {
   if (result_) result_->append(safe);
 }
 
+CapturedText OutputStream::so_far(bool exact_bytes) const {
+  CapturedText text = Capture(capture_).finish(exact_bytes);
+  text.bytes = written_;
+  return text;
+}
+
 CapturedText OutputStream::finish(bool exact_bytes) {
   if (redactor_) redactor_->finish([this](std::string_view safe) { keep(safe); });
   if (result_) result_->finish();

@@ -39,6 +39,8 @@ class OutputStream {
   // A pipe that rests: see Redactor::show().
   void show();
 
+  // What finish() would answer, had the stream ended with what was given out.
+  CapturedText so_far(bool exact_bytes) const;
   // The end of the stream; `bytes` of the answer counts what was written. Call once.
   CapturedText finish(bool exact_bytes);
 

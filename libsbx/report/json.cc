@@ -24,27 +24,6 @@ void write_status(JsonWriter& json, const Outcome& outcome) {
   json.boolean(outcome.status == RunStatus::kTimedOut);
 }
 
-void write_streams(JsonWriter& json, const StreamText& out, const StreamText& err) {
-  write_member(json, "stdout", out.text);
-  write_member(json, "stderr", err.text);
-  json.key("stdout_bytes");
-  json.count(out.bytes);
-  json.key("stderr_bytes");
-  json.count(err.bytes);
-  json.key("truncated");
-  json.begin_object();
-  json.key("stdout");
-  json.boolean(out.truncated);
-  json.key("stderr");
-  json.boolean(err.truncated);
-  json.end_object();
-  json.key("encoding");
-  json.begin_object();
-  write_member(json, "stdout", out.base64 ? "base64" : "utf-8");
-  write_member(json, "stderr", err.base64 ? "base64" : "utf-8");
-  json.end_object();
-}
-
 void write_command(JsonWriter& json, const Outcome& outcome) {
   write_member(json, "command", outcome.command);
   write_strings(json, "argv", outcome.argv);
@@ -125,12 +104,35 @@ void write_changes(JsonWriter& json, const std::optional<std::vector<Change>>& c
 
 }  // namespace
 
-void write_outcome_members(JsonWriter& json, const Outcome& outcome, const StreamText& out,
-                           const StreamText& err) {
+void write_streams(JsonWriter& json, const Outcome& outcome) {
+  const StreamText& out = outcome.out;
+  const StreamText& err = outcome.err;
+  write_member(json, "stdout", out.text);
+  write_member(json, "stderr", err.text);
+  json.key("stdout_bytes");
+  json.count(out.bytes);
+  json.key("stderr_bytes");
+  json.count(err.bytes);
+  json.key("truncated");
+  json.begin_object();
+  json.key("stdout");
+  json.boolean(out.truncated);
+  json.key("stderr");
+  json.boolean(err.truncated);
+  json.end_object();
+  json.key("encoding");
+  json.begin_object();
+  write_member(json, "stdout", out.base64 ? "base64" : "utf-8");
+  write_member(json, "stderr", err.base64 ? "base64" : "utf-8");
+  json.end_object();
+}
+
+void write_outcome_members(JsonWriter& json, const Outcome& outcome) {
   constexpr std::size_t kUsualSizeOfTheRest = 2048;
-  json.reserve(out.text.size() + err.text.size() + outcome.command.size() + kUsualSizeOfTheRest);
+  json.reserve(outcome.out.text.size() + outcome.err.text.size() + outcome.command.size() +
+               kUsualSizeOfTheRest);
   write_status(json, outcome);
-  write_streams(json, out, err);
+  write_streams(json, outcome);
   json.key("output_path");
   json.string_or_null(outcome.output_path);
   json.key("result_json");
@@ -141,6 +143,7 @@ void write_outcome_members(JsonWriter& json, const Outcome& outcome, const Strea
   write_denials(json, outcome.denials);
   write_redactions(json, outcome.redactions);
   write_sandbox(json, outcome.sandbox);
+  write_strings(json, "warnings", outcome.sandbox.warnings);
   write_connections(json, outcome);
   write_kept(json, outcome.kept);
   write_changes(json, outcome.changes);
@@ -155,7 +158,7 @@ void write_outcome_members(JsonWriter& json, const Outcome& outcome, const Strea
 
 void write_outcome(JsonWriter& json, const Outcome& outcome) {
   json.begin_object();
-  write_outcome_members(json, outcome, outcome.out, outcome.err);
+  write_outcome_members(json, outcome);
   json.end_object();
 }
 

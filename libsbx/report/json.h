@@ -12,9 +12,9 @@ class JsonWriter;
 
 std::string outcome_to_json(const Outcome& outcome);
 void write_outcome(JsonWriter& json, const Outcome& outcome);
-// Within an object that has begun, with these texts in place of the outcome's own.
-void write_outcome_members(JsonWriter& json, const Outcome& outcome, const StreamText& out,
-                           const StreamText& err);
+// Within an object that has begun; of it, what was written.
+void write_outcome_members(JsonWriter& json, const Outcome& outcome);
+void write_streams(JsonWriter& json, const Outcome& outcome);
 
 // draft-07 schema of the answer, and the array of {"code","meaning"}.
 std::string result_schema_json();

@@ -24,7 +24,7 @@ constexpr const char* kResultSchema = R"json({
     "status", "exit_code", "signal", "timed_out", "stdout", "stderr", "stdout_bytes",
     "stderr_bytes", "truncated", "encoding", "output_path", "result_json", "command", "argv",
     "cwd", "description", "started_at", "duration_ms", "usage", "limit", "denials", "redactions",
-    "sandbox", "layer", "changes", "approval", "error"
+    "sandbox", "warnings", "layer", "changes", "approval", "error"
   ],
   "properties": {
     "status": {
@@ -245,6 +245,10 @@ constexpr const char* kResultSchema = R"json({
           "type": "array", "items": {"type": "string"}
         }
       }
+    },
+    "warnings": {
+      "description": "Those of the sandbox once more: what a reader should know.",
+      "type": "array", "items": {"type": "string"}
     },
     "layer": {
       "description": "The kept layer that writes went to (--layer); null otherwise.",

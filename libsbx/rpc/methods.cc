@@ -144,7 +144,7 @@ Status answer_flag(const MethodCall& call, std::string_view name, bool value) {
 void write_run(JsonWriter& json, const Task& task) {
   const Outcome& outcome = *task.outcome();
   json.begin_object();
-  write_outcome_members(json, outcome, outcome.out, outcome.err);
+  write_outcome_members(json, outcome);
   if (const auto& shell = task.shell()) {
     json.key("shell");
     json.begin_object();

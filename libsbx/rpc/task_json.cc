@@ -86,10 +86,6 @@ void write_task(JsonWriter& json, const Task& task) {
   json.thousandths(std::llround(task.uptime_seconds() * 1000));
 }
 
-StreamText kept(std::string text, const Task& task, OutputChannel channel, std::uint64_t bytes) {
-  return StreamText{std::move(text), bytes, task.output().has_dropped(channel), false};
-}
-
 void write_text(JsonWriter& json, const TaskEvent& event) {
   json.begin_object();
   json.key("task_id");
@@ -118,20 +114,16 @@ void write_started(JsonWriter& json, const Task& task) {
 }
 
 void write_task_status(JsonWriter& json, const Task& task) {
-  TaskOutput::Text output = task.output().read(0);
   json.begin_object();
   write_task(json, task);
-  write_count(json, "next", output.next);
-  write_count(json, "dropped", output.dropped);
+  write_count(json, "next", task.output().end());
+  write_count(json, "dropped", task.output().dropped());
   if (const Outcome* const outcome = task.outcome()) {
-    write_outcome_members(
-        json, *outcome, kept(std::move(output.out), task, OutputChannel::kOut, outcome->out.bytes),
-        kept(std::move(output.err), task, OutputChannel::kErr, outcome->err.bytes));
+    write_outcome_members(json, *outcome);
   } else {
     write_end(json, task);
-    write_member(json, "stdout", output.out);
-    write_member(json, "stderr", output.err);
     const Outcome so_far = task.shown_progress();
+    write_streams(json, so_far);
     write_command(json, task, so_far);
     write_denials(json, so_far.denials);
     write_connections(json, so_far);

@@ -15,7 +15,7 @@ namespace sbx {
 // {task_id, pid, started_at}
 void write_started(JsonWriter& json, const Task& task);
 
-// The state and all that is kept of the output. One that has ended says all that `run` would.
+// The state and the output so far, within its caps. One that has ended says all that `run` would.
 void write_task_status(JsonWriter& json, const Task& task);
 
 // {stdout, stderr, next, dropped, is_running, exit_code}: what is new since the offset.

@@ -40,8 +40,7 @@ std::optional<Limit> reached(const Supervised& supervised, const Leftovers& left
   return std::nullopt;
 }
 
-StreamText stream(OutputStream& output, bool exact) {
-  CapturedText text = output.finish(exact);
+StreamText stream(CapturedText text) {
   return StreamText{std::move(text.text), text.bytes, text.truncated, text.base64};
 }
 
@@ -79,9 +78,14 @@ void note_layers(Outcome& outcome, const LaunchPlan& plan, std::uint32_t confirm
   }
 }
 
+void note_output(Outcome& outcome, const Policy& policy, const Supervised& supervised) {
+  outcome.out = stream(supervised.out.so_far(policy.run.output.exact_bytes));
+  outcome.err = stream(supervised.err.so_far(policy.run.output.exact_bytes));
+}
+
 void take_output(Outcome& outcome, const Policy& policy, Supervised& supervised) {
-  outcome.out = stream(supervised.out, policy.run.output.exact_bytes);
-  outcome.err = stream(supervised.err, policy.run.output.exact_bytes);
+  outcome.out = stream(supervised.out.finish(policy.run.output.exact_bytes));
+  outcome.err = stream(supervised.err.finish(policy.run.output.exact_bytes));
   if (const ResultLine* result = supervised.out.result()) {
     outcome.result_json = result->json();
     if (result->invalid_lines() > 0) {

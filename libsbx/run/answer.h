@@ -18,6 +18,8 @@ void describe(Outcome& outcome, const Policy& policy, const Request& request,
               const LaunchPlan& plan, const std::vector<unsigned>& groups);
 // The layers that the kernel has confirmed.
 void note_layers(Outcome& outcome, const LaunchPlan& plan, std::uint32_t confirmed);
+// What it has written so far.
+void note_output(Outcome& outcome, const Policy& policy, const Supervised& supervised);
 // What it wrote and what it used.
 void take_output(Outcome& outcome, const Policy& policy, Supervised& supervised);
 // What happened → status, exit code, signal, limit and sbx-run's own exit status.

@@ -139,6 +139,12 @@ Outcome CommandRun::progress() const {
   return outcome;
 }
 
+Outcome CommandRun::progress_and_output() const {
+  Outcome outcome = progress();
+  if (runs()) note_output(outcome, *policy_, supervisor_->so_far());
+  return outcome;
+}
+
 void CommandRun::start() {
   if (const Status opened = loop_.open(); !opened.ok()) return fail(opened.error());
   if (!look()) return;
@@ -469,6 +475,9 @@ SuperviseInput CommandRun::supervise_input() {
   out.merge = input_.merge;
   out.stdin_fd = input_.stdin_fd;
   out.capture = {policy_->run.output_bytes, policy_->run.limits.output_lines};
+  if (const auto most = input_.most_output) {
+    out.capture.bytes = std::min(out.capture.bytes.value_or(*most), *most);
+  }
   out.redaction = redaction_;
   out.find_result = policy_->run.output.result_json;
   out.timeout_ms = policy_->run.limits.timeout_ms;

@@ -63,7 +63,8 @@ struct RunInput {
   Environment inherited;  // the caller's environment
   OutputMode mode = OutputMode::kCapture;
   bool merge = false;
-  bool is_answered = false;  // the command has a terminal, and somebody at it
+  bool is_answered = false;                   // the command has a terminal, and somebody at it
+  std::optional<std::int64_t> most_output{};  // of each stream, in bytes, whatever the policy says
   int stdin_fd = -1;
   int signal_fd = -1;
   int owner_pidfd = -1;
@@ -113,6 +114,8 @@ class CommandRun {
   const Outcome& outcome() const { return outcome_; }  // once done
   // While it runs: the sandbox, and what was refused so far.
   Outcome progress() const;
+  // The same, with what it has written so far.
+  Outcome progress_and_output() const;
   // What no layer tells of (run/unreported.h), of a part of it that has a text and an outcome of
   // its own; nothing once it is done.
   std::vector<Denial> refusals(const Request& request, const Outcome& outcome) const;

@@ -112,6 +112,7 @@ class Supervisor {
   // Nothing of the command is left; PID 1 itself may be.
   bool is_over() const { return state_.is_over(); }
   Supervised& collect();  // once finished
+  const Supervised& so_far() const { return result_; }
 
   // Of PID 1; -1 when it does not run.
   pid_t pid() const { return spawned_ && !state_.is_init_gone ? spawned_->pid : -1; }

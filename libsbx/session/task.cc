@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "policy/request.h"
@@ -103,12 +104,25 @@ std::vector<Denial> Task::refusals(const Task& call, const Outcome& outcome) con
 
 Outcome Task::shown_progress() const {
   if (!is_running()) return outcome_;
-  Outcome outcome = progress();
+  Outcome outcome = run_ ? run_->progress_and_output() : outcome_;
+  take_texts(outcome);
   redact_outcome(run_ ? run_->redaction() : redaction_, outcome);
   outcome.command = words_.command;
   outcome.description = words_.description;
   outcome.cwd = words_.cwd;
   return outcome;
+}
+
+// What runs in the shell beside its calls is written into its output by who reads that.
+void Task::take_texts(Outcome& outcome) const {
+  if (kind_ != TaskKind::kKeptShell) return;
+  TaskOutput::Text text = output_.read(0);
+  for (const auto& [channel, from, to] :
+       {std::tuple{OutputChannel::kOut, &text.out, &outcome.out},
+        std::tuple{OutputChannel::kErr, &text.err, &outcome.err}}) {
+    to->text = std::move(*from);
+    to->truncated = output_.has_dropped(channel);
+  }
 }
 
 void Task::take_words() {
@@ -126,6 +140,7 @@ void Task::start(const HostFacts& facts, const Environment& inherited, ReadySand
   input.looks = looks;
   input.merge = request_.merge;
   input.tells_begin = has_id(kind_);
+  if (has_id(kind_)) input.most_output = kMostKeptBytes;
   if (terminal_) prepare_terminal(input);
   if (const Status ready = prepare_input(input); !ready.ok()) {
     return refuse(ready.error(), inherited, facts.user_name);
@@ -222,6 +237,7 @@ std::size_t Task::kept_bytes() const {
                       2 * size(request_.stdin_text);
   for (const RequestFile& file : request_.files) bytes += file.content.size();
   // The words of the command are in the request and, twice, in the outcome.
+  if (has_id(kind_)) bytes += outcome_.out.text.size() + outcome_.err.text.size();
   return bytes + 3 * request_.command.size() + 2 * size(request_.description);
 }
 
@@ -232,14 +248,11 @@ void Task::take_outcome() {
   if (!cancel_reason_.empty() && outcome_.status == RunStatus::kKilled) {
     outcome_.status = RunStatus::kCancelled;
   }
-  if (has_id(kind_)) {
-    outcome_.out.text = {};
-    outcome_.err.text = {};
-  }
   run_.reset();
   request_.files.clear();
   request_.stdin_text.reset();
   output_.finish();
+  take_texts(outcome_);
   ended_at_ = Clock::now();
   stdin_reader_.reset();
   stdin_.end(Error{ErrorCode::kBadValue, "the task has ended", "/task_id", "start it again"});

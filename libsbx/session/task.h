@@ -66,7 +66,7 @@ class Task {
   // It has ended without its command: no task, and its outcome is the answer to who wanted one.
   bool never_began() const { return never_began_; }
   void mark_never_began() { never_began_ = true; }
-  // Null while it runs. The texts of a task are in output(), not here.
+  // Null while it runs. Its texts are held to the policy's caps; what output() keeps, to its own.
   const Outcome* outcome() const { return is_running() ? nullptr : &outcome_; }
   Outcome* outcome() { return is_running() ? nullptr : &outcome_; }
   Clock::time_point ended_at() const { return ended_at_; }
@@ -91,7 +91,7 @@ class Task {
   void mark_for_shell() { shell_.emplace(); }                     // refused or not
   const RedactionInput& redaction() const { return redaction_; }  // of such a call
   Outcome progress() const;  // while it runs: the sandbox, and what was refused so far
-  // The same and what it is, redacted; its outcome once it has ended.
+  // The same, what it is and what it has written, redacted; its outcome once it has ended.
   Outcome shown_progress() const;
   // Of it count command, cwd and description, as shown_progress() has them: made once, since they
   // are asked for again and again.
@@ -118,6 +118,7 @@ class Task {
   RunInput run_input(const Request& request, const HostFacts& facts, const Environment& inherited,
                      Approvals& approvals);
   void take_words();
+  void take_texts(Outcome& outcome) const;
   void take_outcome();
   Status prepare_input(RunInput& input);
   void prepare_terminal(RunInput& input);

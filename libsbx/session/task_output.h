@@ -50,6 +50,7 @@ class TaskOutput {
 
   std::uint64_t end() const { return end_; }
   std::uint64_t written(OutputChannel channel) const { return stream(channel).written; }
+  std::uint64_t dropped() const { return end_ - kept_bytes(); }
   std::size_t kept_bytes() const { return streams_[0].kept + streams_[1].kept; }
   bool has_dropped(OutputChannel channel) const {
     return stream(channel).kept < stream(channel).written;

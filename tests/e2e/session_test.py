@@ -77,6 +77,27 @@ class Tasks(session_harness.Case):
         self.assertEqual(answer.returncode, 125, answer)
         self.assertIn(b"does not answer", answer.stdout + answer.stderr)
 
+    def test_what_is_shown_of_a_task_is_held_to_its_cap(self):
+        """As a run's is; what a reader of `output` gets is not."""
+        text = "".join(f"{i}\n" for i in range(1, 5001))
+        flags = ("--merge", "--max-output", "1K")
+        wanted = json.loads(self.raw("run", *flags, "-c", "seq 5000").stdout)
+        self.assertIn("[... 22869 bytes left out ...]", wanted["stdout"])
+        def shown(answer):
+            return [answer[key] for key in ("stdout", "stdout_bytes", "truncated", "encoding")]
+        task = self.start("seq 5000; read x", *flags)
+        self.assertTrue(session_harness.until(lambda: self.verb("output", *S, task)["stdout"] == text))
+        self.assertEqual(shown(self.verb("status", *S, task)), shown(wanted))
+        self.assertEqual(shown(self.verb("kill", *S, task)), shown(wanted))
+        self.assertEqual(shown(self.verb("wait", *S, task, status=None)), shown(wanted))
+        self.assertEqual(self.verb("output", *S, task)["stdout"], text)
+        task = self.start("seq 400000; echo end >&2", session="many")
+        ended = self.verb("wait", "--session", "many", task)
+        self.assertTrue(ended["stdout"].startswith("1\n2\n") and ended["stdout"].endswith("\n400000\n"))
+        self.assertLess(len(ended["stdout"]), 101 << 10)
+        self.assertEqual((ended["stdout_bytes"], ended["stderr"], ended["truncated"]),
+                         (2688895, "end\n", {"stdout": True, "stderr": False}))
+
     def test_stdin_takes_what_comes_on_stdin(self):
         task = self.start("cat")
         self.verb("stdin", *S, "--close", task, input=b"some\ntext", stdin=None)

@@ -41,8 +41,8 @@ TEST(ResultJson, HasTheKeysOfTheContractInItsOrder) {
       "status",       "exit_code",    "signal",    "timed_out",   "stdout",      "stderr",
       "stdout_bytes", "stderr_bytes", "truncated", "encoding",    "output_path", "result_json",
       "command",      "argv",         "cwd",       "description", "started_at",  "duration_ms",
-      "usage",        "limit",        "denials",   "redactions",  "sandbox",     "layer",
-      "changes",      "approval",     "error"};
+      "usage",        "limit",        "denials",   "redactions",  "sandbox",     "warnings",
+      "layer",        "changes",      "approval",  "error"};
   for (const Outcome& outcome : sample_outcomes()) EXPECT_EQ(keys_of(answer_of(outcome)), expected);
 }
 
@@ -85,6 +85,7 @@ TEST(ResultJson, CarriesEveryFieldOfAFullOutcome) {
       Json({{"memory", "cgroup2"}, {"pids", "rlimit"}, {"timeout", "watch"}, {"layer", "watch"}}));
   EXPECT_EQ(answer["sandbox"]["degraded"][0]["what"], "cgroup");
   EXPECT_EQ(answer["sandbox"]["warnings"], Json({"something to know"}));
+  EXPECT_EQ(answer["warnings"], answer["sandbox"]["warnings"]);
   EXPECT_EQ(answer["changes"][0], Json({{"path", "src/a.c"}, {"kind", "modified"}}));
   EXPECT_EQ(answer["error"], Json({{"code", "setup_failed"},
                                    {"message", "mount(/x): EPERM"},

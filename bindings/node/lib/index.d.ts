@@ -82,6 +82,7 @@ export interface Result {
   sandbox: { profile: string; layers: Record<string, boolean | number>;
     limits: Record<string, string>; degraded: Array<{ what: string; reason: string }>;
     [more: string]: unknown };
+  warnings: string[];
   layer: { name: string; kind: 'overlay' | 'copy' } | null;
   changes: Array<{ path: string; kind: string }> | null;
   approval: { digest: string; rules: unknown[] } | null;

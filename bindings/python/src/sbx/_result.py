@@ -52,6 +52,7 @@ class Result:
     unlisted_requests: int = 0
     shell: Optional[Dict[str, Any]] = None
     sandbox: Dict[str, Any] = field(default_factory=dict, repr=False)
+    warnings: List[str] = field(default_factory=list, repr=False)
     layer: Optional[Dict[str, str]] = None
     changes: Optional[List[Dict[str, str]]] = None
     approval: Optional[Dict[str, Any]] = None
