@@ -42,6 +42,7 @@ namespace {
 using sbx::Error;
 using sbx::ErrorCode;
 using sbx::Result;
+using sbx::Status;
 
 constexpr std::int64_t kPatienceMs = 30'000;
 constexpr std::int64_t kMostPatienceMs = 3'600'000;
@@ -50,6 +51,7 @@ struct Options {
   std::string program;
   std::chrono::milliseconds patience{kPatienceMs};
   std::vector<std::string> argv{"sbx-run", "serve"};
+  std::vector<std::string> flags{};  // of argv, those that are options here
 };
 
 Error wrong_type(const std::string& key, const char* wanted) {
@@ -70,8 +72,12 @@ Result<Options> read_options(const char* text) {
       if (key == "program") {
         out.program = string;
       } else {
-        out.argv.push_back("--");
-        out.argv.back().append(key).append("=").append(string);
+        if (string.empty()) {
+          return Error{ErrorCode::kBadValue, "\"" + key + "\" is empty", "/" + key,
+                       "name one, or leave it out"};
+        }
+        out.flags.push_back("--" + key);
+        out.argv.push_back(out.flags.back() + "=" + string);
       }
     } else if (key == "flags") {
       if (!value.is_array()) return wrong_type(key, "an array of strings");
@@ -105,6 +111,15 @@ Result<Options> read_options(const char* text) {
     SBX_TRY(out.program, sbx::find_program());
   }
   return out;
+}
+
+// What sbx-run says of a flag, said of the option that it was.
+Error named_by_option(Error error, const Options& options) {
+  const auto& flags = options.flags;
+  if (std::find(flags.begin(), flags.end(), error.where) == flags.end()) return error;
+  error.where.replace(0, 2, "/");
+  if (error.code == ErrorCode::kBadFlag) error.code = ErrorCode::kBadValue;
+  return error;
 }
 
 // What a call is made of: checked here, so that nothing but one line ever goes out. What its
@@ -186,7 +201,9 @@ int sbx_open(const char* options_json, sbx_session** session, sbx_error** error)
     SBX_TRY(Options options, read_options(options_json));
     SBX_TRY(sbx::Helper helper, sbx::Helper::start(options.program, std::move(options.argv)));
     auto made = std::make_unique<sbx_session>(std::move(helper), options.patience);
-    SBX_CHECK_OK(made->client.open());
+    if (const Status opened = made->client.open(); !opened.ok()) {
+      return named_by_option(opened.error(), options);
+    }
     *session = made.release();
     return 0;
   });

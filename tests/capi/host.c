@@ -42,6 +42,10 @@ static void open_errors(void) {
   expect_open_error("{\"profile\": 1}", "wrong_type", "/profile");
   expect_open_error("{\"flags\": \"--ro\"}", "wrong_type", "/flags");
   expect_open_error("{\"flags\": [1]}", "wrong_type", "/flags");
+  expect_open_error("{\"workspace\": \"\"}", "bad_value", "/workspace");
+  expect_open_error("{\"workspace\": \"/no/such\"}", "path_not_found", "/workspace");
+  expect_open_error("{\"profile\": \"nope\"}", "profile_not_found", "/profile");
+  expect_open_error("{\"flags\": [\"--profile\", \"nope\"]}", "profile_not_found", "--profile");
   expect_open_error("{\"profil\": \"default\"}", "unknown_field", "/profil");
   expect_open_error("{\"flags\": [\"a\\u0000b\"]}", "bad_value", "/flags");
   expect_open_error("{\"program\": \"/nonexistent/sbx-run\"}", "not_found",
