@@ -46,7 +46,11 @@ class MessageReader {
     RpcMessage message;
     if (auto error = read_id(message)) return RpcRefusal{"null", kRpcInvalidRequest, *error};
     if (auto error = read_rest(message)) {
-      return RpcRefusal{message.id.empty() ? "null" : message.id, refusal_code_, *error};
+      // The id of a response is of its reader's own call.
+      const bool is_response =
+          find("method") == nullptr && (find("result") != nullptr || find("error") != nullptr);
+      return RpcRefusal{message.id.empty() || is_response ? "null" : message.id, refusal_code_,
+                        *error};
     }
     return message;
   }

@@ -98,8 +98,10 @@ class Stream(session_harness.Case):
         self.assertEqual((message["id"], message["error"]["data"]["code"]), (8, "too_deep"))
         self.assertEqual(peer.call("list"), {"tasks": []})
 
-    def test_a_notification_is_never_answered(self):
+    def test_neither_a_notification_nor_a_response_is_ever_answered(self):
         _, peer = self.server()
+        for response in (b'"result":{}', b'"error":{"code":1,"message":"x"}'):
+            peer.say(b'{"jsonrpc":"2.0","id":1,' + response + b"}\n")
         for params in (b"5", b'{"nothing":1}', b'{"a":1,"a":2}'):
             for method in (b"list", b"hello", b"nothing"):
                 peer.say(b'{"jsonrpc":"2.0","method":"' + method + b'","params":' + params + b"}\n")

@@ -58,6 +58,7 @@ TEST(JsonRpc, ReadsResponsesForThoseWhoAsk) {
   EXPECT_EQ(message.method, "");
   EXPECT_EQ(message.result, R"({"a":1})");
   EXPECT_EQ(message_of(R"({"jsonrpc":"2.0","id":1,"error":{"code":1}})").error, R"({"code":1})");
+  EXPECT_EQ(refusal_of(R"({"jsonrpc":"2.0","id":1,"result":1,"error":{"code":1}})").id, "null");
 }
 
 TEST(JsonRpc, WhatIsNoJsonIsAParseErrorWithANullId) {
