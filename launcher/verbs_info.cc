@@ -249,15 +249,27 @@ int verb_schema(const Invocation& invocation) {
                 invocation);
 }
 
+namespace {
+
+// The verbs, and what none of them is.
+Json features() {
+  Json out = {"profiles", "presets", "sessions",  "tools",     "layers",
+              "caches",   "managed", "allowlist", "http",      "credentials",
+              "publish",  "overlay", "approve",   "terminals", "kept_shell",
+              "stream",   "audit",   "redaction", "spill",     "degrade"};
+  for (const Verb& verb : kVerbs) out.push_back(verb.name);
+  return out;
+}
+
+}  // namespace
+
 int verb_version(const Invocation& invocation) {
   RunOptions options;
   if (const auto status = parse_simple(invocation, options)) return *status;
   const HostFacts facts = read_quick_facts(nullptr);
   Json out;
   out["version"] = SBX_VERSION;
-  out["features"] = {"run",      "exec",   "check", "explain",   "doctor",    "profiles", "schema",
-                     "sessions", "serve",  "tools", "mcp",       "allowlist", "publish",  "overlay",
-                     "approve",  "stream", "audit", "redaction", "spill",     "degrade"};
+  out["features"] = features();
   out["kernel"] = facts.kernel_release;
   out["architecture"] = facts.architecture;
   out["landlock_abi"] = facts.landlock_abi;

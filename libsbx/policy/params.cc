@@ -63,6 +63,11 @@ const Error& first_error(const std::vector<Error>& errors, const std::string& po
                            [&](const Error& a, const Error& b) { return rank(a) < rank(b); });
 }
 
+// Null is as if it were not there.
+ordered_json has(const char* name, const char* type) {
+  return {{"required", ordered_json::array({name})}, {"properties", {{name, {{"type", type}}}}}};
+}
+
 }  // namespace
 
 Result<json> read_params(std::string_view text) { return read_json_strict(text, JsonBounds{}); }
@@ -96,6 +101,9 @@ ordered_json request_schema(const std::vector<FieldSpec>& beside) {
   std::vector<FieldSpec> fields(kRequestSpec.fields.begin(), kRequestSpec.fields.end());
   fields.insert(fields.end(), beside.begin(), beside.end());
   schema.update(object_schema(ObjectSpec{fields}, json::object()));
+  schema["anyOf"] = ordered_json::array({has("command", "string"), has("argv", "array")});
+  schema["properties"]["files"]["items"]["oneOf"] =
+      ordered_json::array({has("content", "string"), has("content_base64", "string")});
   schema["not"] = {
       {"required", ordered_json::array({"command", "argv"})},
       {"properties", {{"command", {{"type", "string"}}}, {"argv", {{"type", "array"}}}}}};

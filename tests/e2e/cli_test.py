@@ -350,7 +350,12 @@ class Verbs(harness.Case):
 
     def test_version_and_doctor_answer_as_text_and_json(self):
         self.assertTrue(self.text("--version").startswith("sbx-run "))
-        self.assertIn("libraries", json.loads(self.text("--version", "--json")))
+        version = json.loads(self.text("--version", "--json"))
+        self.assertIn("libraries", version)
+        features = version["features"]
+        self.assertEqual(len(features), len(set(features)))
+        for name in ("run", "batch", "learn", "trust", "layers", "credentials", "terminals", "kept_shell"):
+            self.assertIn(name, features)
         self.assertTrue(self.text("doctor"))
         said = json.loads(self.text("doctor", "--json"))["limits"]
         # In the words of the results.
@@ -450,7 +455,9 @@ class Verbs(harness.Case):
                     self.assert_error(document, "unsupported")
 
     def test_unconfined_says_so(self):
-        self.assertIn("unconfined", self.sh("true", "--profile", "unconfined")["sandbox"]["warnings"][0])
+        answer = self.sh("true", "--profile", "unconfined")
+        self.assertIn("unconfined", answer["warnings"][0])
+        self.assertEqual(answer["warnings"], answer["sandbox"]["warnings"])
 
     def test_errors_lists_each_code_once(self):
         codes = [entry["code"] for entry in json.loads(self.text("schema", "errors"))]
@@ -480,6 +487,12 @@ class Verbs(harness.Case):
         for line in lines:
             jsonschema.validate(line, schema, cls=jsonschema.Draft7Validator)
         jsonschema.validate({"command": "true", "follow": True, "pty": True}, schema, cls=jsonschema.Draft7Validator)
+        fits = jsonschema.Draft7Validator(schema).is_valid
+        def fits_file(**file):
+            return fits({"argv": ["true"], "command": None, "files": [{"path": "a", **file}]})
+        self.assertFalse(fits({}) or fits({"command": None}) or fits({"command": "true", "argv": ["true"]}))
+        self.assertTrue(fits_file(content="") and fits_file(content=None, content_base64="", mode="755"))
+        self.assertFalse(fits_file() or fits_file(content=None) or fits_file(content="", content_base64=""))
         text = "\n".join(json.dumps(line) for line in lines) + "\nnonsense\n"
         done = self.raw("batch", stdin=None, input=text.encode())
         schema = json.loads(self.text("schema", "result"))
