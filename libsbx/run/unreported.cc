@@ -176,11 +176,13 @@ std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
     add(refused_programs(run.sandbox.plan.denied_programs, run.policy, printed));
   }
   add(printed_refusals(run.sandbox.plan, run.policy, printed, run.outcome.denials));
+  const auto& limits = run.policy.sandbox.limits;
   for (const Limit limit : printed_limits(run.sandbox.plan.limits, printed)) {
-    const bool is_none = limit == Limit::kTmp && run.policy.sandbox.limits.tmp_mb.value_or(0) == 0;
-    if (!is_none && run.outcome.limit != limit) {
-      out.push_back(met_limit(limit, run.policy.sandbox, asked_open_files(run.request)));
-    }
+    const bool is_none = limit == Limit::kTmp && limits.tmp_mb.value_or(0) == 0;
+    if (is_none || run.outcome.limit == limit) continue;
+    const std::int64_t asked = limit == Limit::kOpenFiles ? asked_open_files(run.request) : 0;
+    if (asked > 0 && asked < limits.open_files.value_or(0)) continue;  // its own limit, met first
+    out.push_back(met_limit(limit, run.policy.sandbox, asked));
   }
   return out;
 }
