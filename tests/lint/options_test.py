@@ -84,8 +84,30 @@ def zsh_offers(sbx_run, completions, lines):
     return offered if len(offered) == len(lines) else [[said]] * len(lines)
 
 
-def wrongly_completed(sbx_run, completions):
+def executed(completions):
+    """What a shell makes of names that a command's caller has chosen is the name."""
     wrong = []
+    with tempfile.TemporaryDirectory() as place:
+        stub, mark = f"{place}/sbx-run", f"{place}/executed"
+        name = f"$(echo>{mark})"
+        with open(stub, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\ncase $1 in layer) echo '[{{\"name\":\"{name}\"}}]' ;; *) echo '{name} one' ;; esac\n")
+        os.chmod(stub, 0o755)
+        for shell, offers in (("bash", bash_offers), ("zsh", zsh_offers), ("fish", fish_offers)):
+            if shutil.which(shell) is None or shutil.which("script") is None:
+                continue
+            lines = [["--layer", ""], ["layer", "diff", ""], ["--profile", ""]]
+            offered = offers(stub, completions, lines)
+            if os.path.exists(mark):
+                wrong.append(f"{shell} executes a name that it completes")
+                os.unlink(mark)
+            wrong += [f"{shell} offers no {name} for {line}: {had}" for line, had in zip(lines, offered)
+                      if not any(mark in one for one in had)]
+    return wrong
+
+
+def wrongly_completed(sbx_run, completions):
+    wrong = executed(completions)
     for shell, offers in (("bash", bash_offers), ("zsh", zsh_offers), ("fish", fish_offers)):
         absent = [name for name in (shell, "script") if shutil.which(name) is None]
         if absent:
