@@ -31,10 +31,11 @@ class NameCheck {
   void run() {
     if (c_.command.words.empty()) return;
     const Word& word = c_.command.words.front();
+    if (!word.known && c_.command.is_supposed) return;
     if (!word.known) return check_unknown(word);
     if (word.text.empty()) return;
-    if (check_denied()) return;
-    check_allowed(word);
+    if (!c_.command.is_doubted && check_denied()) return;
+    if (!c_.command.is_supposed) check_allowed(word);
     check_asked();
   }
 

@@ -3,6 +3,10 @@
 #include "guard/verdict.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
+#include <tuple>
+#include <utility>
 
 #include "guard/deny.h"
 #include "guard/directories.h"
@@ -44,6 +48,18 @@ void find_destructive(const Case& c, std::vector<Finding>& out) {
   }
 }
 
+// Those that say what none before them says.
+void add_new(std::vector<Finding> more, std::vector<Finding>& out) {
+  std::set<std::tuple<std::string, std::string, std::string>> said;
+  if (more.empty()) return;
+  const auto is_new = [&](const Finding& each) {
+    return said.emplace(each.id, each.program, each.target).second;
+  };
+  std::for_each(out.begin(), out.end(), is_new);
+  std::copy_if(std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()),
+               std::back_inserter(out), is_new);
+}
+
 // A text that was not read to its end.
 void find_unreadable(const Policy& policy, const Reading& reading, std::string_view text,
                      std::vector<Finding>& out) {
@@ -78,15 +94,18 @@ Result<Judgement> judge(const Policy& policy, const Request& request) {
 
   const CommandIndex index(reading);
   find_unreadable(policy, reading, text, out.findings);
+  std::vector<Finding> supposed;
   for (std::size_t i = 0; i < reading.commands.size(); ++i) {
     const Command& command = reading.commands[i];
     const Case c{reading, command, text, program_of(command), places, directories.of(i), index};
-    find_denied_names(policy, c, out.findings);
-    if (commands.readonly) find_writes(c, out.findings);
-    if (commands.confine_paths) find_paths_outside(c, out.findings);
-    if (asks) find_destructive(c, out.findings);
-    find_refused_paths(policy, c, out.refused_paths);
+    std::vector<Finding>& findings = command.is_supposed ? supposed : out.findings;
+    find_denied_names(policy, c, findings);
+    if (commands.readonly) find_writes(c, findings);
+    if (commands.confine_paths) find_paths_outside(c, findings);
+    if (asks) find_destructive(c, findings);
+    if (!command.is_supposed) find_refused_paths(policy, c, out.refused_paths);
   }
+  add_new(std::move(supposed), out.findings);
   std::stable_sort(out.findings.begin(), out.findings.end(),
                    [](const Finding& a, const Finding& b) {
                      if (a.verdict != b.verdict) return a.verdict > b.verdict;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "shell/marks.h"
+
 namespace sbx {
 namespace {
 
@@ -33,7 +35,11 @@ bool contains_ignoring_case(std::string_view text, std::string_view lower_case_p
 
 std::size_t git_subcommand(const Command& command) {
   for (std::size_t at = 1; at < command.words.size(); ++at) {
-    const std::string& text = command.words[at].text;
+    const Word& word = command.words[at];
+    const std::string& text = word.text;
+    // What may be options, or nothing.
+    const bool is_maybe = !word.shape.empty() && may_be_empty(word.shape);
+    if (text.empty() && (is_maybe || (word.splits && !word.known))) continue;
     if (!text.starts_with('-')) return at;
     if (is_listed(text,
                   "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix "

@@ -26,7 +26,7 @@ bool has_brace(const WordNode& word) {
 
 void Walker::expand_word(const WordNode& word, std::vector<Field>& fields) {
   if (stopped_) return;
-  FieldBuilder builder(fields, word.span, scope_.separators(), true);
+  FieldBuilder builder(fields, whole_.value_or(word.span), scope_.separators(), true);
   if (!has_brace(word)) {
     add_working_directory(word.parts, builder);
     builder.finish();
@@ -70,11 +70,12 @@ void Walker::add_working_directory(const std::vector<Part>& parts, FieldBuilder&
 // Without splitting and braces, as in assignments and redirections.
 Field Walker::expand_single(const WordNode& word) {
   std::vector<Field> fields;
-  FieldBuilder builder(fields, word.span, std::nullopt, false);
+  const Span span = whole_.value_or(word.span);
+  FieldBuilder builder(fields, span, std::nullopt, false);
   if (!stopped_) add_parts(word.parts, false, builder);
   builder.finish();
   if (fields.empty()) fields.push_back({});
-  fields[0].span = word.span;
+  fields[0].span = span;
   return std::move(fields[0]);
 }
 
@@ -245,6 +246,11 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
                                : value.items.empty() ? 0
                                                      : value.items[0].size();
     value = {{std::to_string(length)}, false};
+  } else if (is_known && value.is_array && operation == ":" && parameter.name == "@" &&
+             word.size() == 1 && word[0] > '0' && word[0] <= '9') {
+    const auto from =
+        std::min<std::size_t>(static_cast<std::size_t>(word[0] - '1'), value.items.size());
+    value.items.erase(value.items.begin(), value.items.begin() + static_cast<std::ptrdiff_t>(from));
   } else if (is_known && !operation.empty()) {
     for (std::string& item : value.items) {
       const Text made = value.is_array && operation == ":"

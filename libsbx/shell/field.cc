@@ -14,6 +14,11 @@ std::optional<std::string_view> program_name(const Field& field) {
   return name;
 }
 
+bool may_vanish(const Field& field) {
+  if (field.text.empty()) return false;
+  return (field.splits && field.text[0] == kHole) || may_be_empty(field.text);
+}
+
 std::string made_of(const Field& field) {
   if (field.is_process || field.splits) return {kHole};
   std::string text = field.text;

@@ -25,6 +25,10 @@ struct Field {
 // What a program is called by: the part of its path behind the last slash; nullopt: not known.
 std::optional<std::string_view> program_name(const Field& field);
 
+// Whether it may be no word at all where it runs: an unquoted value that begins with what is not
+// known, or one that may be empty.
+bool may_vanish(const Field& field);
+
 Word to_word(const Field& field);
 
 // What the shell makes of the word: one of the files that a pattern matches, ~ put in; a hole where

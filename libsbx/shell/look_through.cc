@@ -73,6 +73,7 @@ std::optional<std::vector<Field>> Walker::words_of_input(const Run& run, const T
 void Walker::look_through(const std::vector<Field>& words, const Place& place, const Text& input,
                           bool in_shell) {
   if (in_shell && !apply_read(words, input)) apply_builtin(words);
+  if (!program_name(words[0]) && may_vanish(words[0])) suppose_rest(words, 1, place, input);
   note_environment(words);
   Runs found = find_runs(words, input && spend(input->size()) ? input : std::nullopt);
   if (moves_its_program(words)) {
@@ -84,6 +85,7 @@ void Walker::look_through(const std::vector<Field>& words, const Place& place, c
   for (const Span span : found.unknown)
     add_unknown(span, "only the run knows whether this is an option");
   if (found.runs.empty()) return;
+  suppose_operand(words, found, place, input);
   if (++depth_ > kMaxDepth) {
     add_unknown(words[0].span, "it is nested too deeply");
     reading_.complete = false;
@@ -281,7 +283,9 @@ void Walker::read_script(std::string_view text, Span span, const Place& place, c
   const Tree* outer = std::exchange(tree_, &tree);
   const std::string_view outer_script = std::exchange(script_, script);
   const std::size_t outer_end = std::exchange(script_end_, 0);
+  trees_.push_back(++trees_made_);
   walk_block(tree.block, place, input);
+  trees_.pop_back();
   tree_ = outer;
   script_ = outer_script;
   script_end_ = outer_end;
@@ -305,6 +309,7 @@ void Walker::read_text(std::string_view text) {
   for (Unknown& fault : tree.faults) reading_.unknown.push_back(std::move(fault));
   if (!tree.faults.empty()) reading_.complete = false;
   tree_ = &tree;
+  whole_text_ = source.text;
   walk_block(tree.block, {}, std::nullopt);
   spend(scope_.end(used_up_));
 }

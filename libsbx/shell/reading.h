@@ -67,6 +67,10 @@ struct Command {
   std::uint32_t stages = 1;    // how many stages the pipeline has
   std::int32_t function = -1;  // index into Reading::functions whose body holds it; -1: none
   bool in_background = false;
+  // It may also be run, beside what stands in the text: what an unknown word in front of it leaves
+  // where that is nothing, what a variable may be, what a function does with the words it is given.
+  bool is_supposed = false;
+  bool is_doubted = false;  // and it may be another of several that is run
 };
 
 struct Function {

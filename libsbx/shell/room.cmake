@@ -25,6 +25,7 @@ sbx_room(shell
     shell/scope.cc
     shell/sed_script.cc
     shell/simple.cc
+    shell/suppose.cc
     shell/walk.cc
     shell/wrappers.cc
   LINK sbx_base sbx_model)

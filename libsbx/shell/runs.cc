@@ -348,7 +348,9 @@ void add_git(const Fields& words, Runs& runs) {
   Options options(words, "Cc", " git-dir work-tree namespace exec-path config-env ");
   while (options.next()) {
   }
+  runs.unknown = options.unknown();
   const std::size_t verb = options.at();
+  if (verb < words.size() && !words[verb].is_known()) runs.unknown.push_back(words[verb].span);
   if (verb < words.size()) add_alias(words, verb, runs);
   if (verb + 1 >= words.size()) return;
   const Fields rest = tail(words, verb);

@@ -11,6 +11,8 @@ namespace sbx {
 namespace {
 
 constexpr std::size_t kMaxValueBytes = 65536;
+constexpr std::size_t kMostTexts = 8;
+constexpr std::size_t kMaxTextBytes = 1024;
 // Of a shell in which any variable may have been given any value: what was known of it before.
 constexpr std::uint32_t kAnew = 1u << 31;
 
@@ -64,7 +66,24 @@ std::string Scope::key(const std::string& name) const {
   return shell_ == 0 ? name : name + '@' + std::to_string(shell_);
 }
 
+std::vector<std::string> Scope::texts(const std::string& name) const {
+  const std::string key = name + '=';
+  for (const History* from : {history, &made_}) {
+    if (from == nullptr) continue;
+    if (const auto known = from->find(key); known != from->end()) return known->second.items;
+  }
+  return {};
+}
+
+void Scope::note_text(const std::string& name, const std::string& text) {
+  if (text.empty() || is_mark(text[0]) || text.size() > kMaxTextBytes) return;
+  std::vector<std::string>& texts = made_[name + '='].items;
+  if (texts.size() < kMostTexts && std::find(texts.begin(), texts.end(), text) == texts.end())
+    texts.push_back(text);
+}
+
 void Scope::record(const std::string& name, const Value& value) {
+  if (!value.is_array) note_text(name, value.items[0]);
   const auto [place, is_new] = made_.try_emplace(key(name), value);
   if (is_new) return;
   Value& joined = place->second;
@@ -76,6 +95,7 @@ void Scope::record(const std::string& name, const Value& value) {
 }
 
 const Value* Scope::find(const std::string& name) const {
+  if (const auto known = supposed_.find(name); known != supposed_.end()) return &known->second;
   if (distrusts_all_) return nullptr;
   if (is_volatile(name)) return find_default(name);
   const auto entry = entries_.find(name);
@@ -156,6 +176,8 @@ std::size_t Scope::call(const std::string& function, const Names* used_up) {
 
 void Scope::enter_shell(std::uint32_t id, bool is_bash) {
   forget("*");
+  positional.reset();
+  keeps_positional = false;
   shell_ = id + 1;
   is_late_ = false;
   is_bash_ = is_bash;
@@ -194,7 +216,7 @@ void Scope::set(const std::string& name, Value value) {
 void Scope::forget(const std::string& name) {
   if (name == "*") {
     horizon_ = ++clock_;
-    positional.reset();
+    if (!keeps_positional) positional.reset();
   } else if (name == "**") {
     forget("*");
     const bool keeps_name = has_own_name;
@@ -238,6 +260,7 @@ void Scope::undo(const Mark& mark) {
   is_late_ = mark.is_late;
   is_bash_ = mark.is_bash;
   has_own_name = mark.has_own_name;
+  keeps_positional = mark.keeps_positional;
   positional = mark.positional;
 }
 

@@ -22,7 +22,7 @@ struct Value {
 
 // What is assigned to each variable anywhere in a text: where the order of the text does not tell
 // which it is (loops, branches, functions, traps), it is one of them. Under "NAME()": the variables
-// that the body of a function takes from outside.
+// that the body of a function takes from outside; under "NAME=": Scope::texts.
 using History = std::unordered_map<std::string, Value>;
 
 class Scope {
@@ -35,6 +35,7 @@ class Scope {
     bool is_late = false;
     bool is_bash = true;
     bool has_own_name = true;
+    bool keeps_positional = false;
     std::optional<std::vector<std::string>> positional;
   };
 
@@ -52,12 +53,23 @@ class Scope {
   // one.
   void unset(const std::string& name);
   bool is_unset(const std::string& name) const;
+  // The first texts that it is given anywhere, whichever of them it has where it is not known.
+  std::vector<std::string> texts(const std::string& name) const;
+  void note_text(const std::string& name, const std::string& text);
+  // It is this, whatever is assigned to it, until that is taken back.
+  void suppose(const std::string& name, std::string text) {
+    supposed_[name] = {{std::move(text)}, false};
+  }
+  void end_supposing(const std::string& name) { supposed_.erase(name); }
   // The text says what it is, for another program.
   void touch(const std::string& name) { touched_.insert(name); }
   // Another shell begins, which has no variables of this one but those that the environment has.
   void enter_shell(std::uint32_t id, bool is_bash);
   // What follows runs at another time: a function, a trap.
-  void enter_later() { is_late_ = true; }
+  void enter_later() {
+    is_late_ = true;
+    positional.reset();
+  }
   bool is_late() const { return is_late_; }
   // A function: the variables that its body takes from outside, begun and ended around the body.
   using Names = std::set<std::string>;
@@ -72,12 +84,15 @@ class Scope {
   std::size_t call(const std::string& function, const Names* used_up = nullptr);
   // The name may change at any time from here on: it is never known again.
   void distrust(const std::string& name);
+  bool is_distrusted(const std::string& name) const { return distrusted_.contains(name); }
+  void trust(const std::string& name) { distrusted_.erase(name); }
   // Assigning to it may fail from here on.
   void freeze(const std::string& name) { frozen_.insert(name); }
 
   // A subshell or a branch: what happened in it is undone.
   Mark mark() const {
-    return {log_.size(), horizon_, shell_, is_late_, is_bash_, has_own_name, positional};
+    return {log_.size(), horizon_,     shell_,           is_late_,
+            is_bash_,    has_own_name, keeps_positional, positional};
   }
   void undo(const Mark& mark);
 
@@ -89,6 +104,8 @@ class Scope {
 
   // $1 and on, with $0 in front; nullopt: not known.
   std::optional<std::vector<std::string>> positional;
+  // The function that is read was given them: what is not known leaves them alone.
+  bool keeps_positional = false;
   bool has_own_name = true;  // $0 is what the shell is called, not what was given behind -c
 
  private:
@@ -114,6 +131,7 @@ class Scope {
 
   std::unordered_map<std::string, Entry> entries_;
   std::vector<Change> log_;
+  std::unordered_map<std::string, Value> supposed_;
   std::unordered_set<std::string> distrusted_;
   std::unordered_set<std::string> frozen_;
   bool distrusts_all_ = false;

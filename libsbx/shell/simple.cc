@@ -28,7 +28,9 @@ constexpr std::string_view kReaders[] = {"read", "mapfile", "readarray", "getopt
 
 void Walker::emit(const Place& place, Span span, const std::vector<Field>& words) {
   Command command;
-  command.span = span;
+  command.span = whole_.value_or(span);
+  command.is_supposed = supposed_ > 0;
+  command.is_doubted = is_doubted_;
   command.via = place.via;
   command.has_more_words = place.has_more_words;
   command.pipeline = place.pipeline;
@@ -73,7 +75,7 @@ std::vector<Redirection> Walker::expand_redirections(const std::vector<Redirecti
   std::vector<Redirection> redirections;
   for (const RedirectionNode& node : nodes) {
     Redirection redirection;
-    redirection.span = node.span;
+    redirection.span = whole_.value_or(node.span);
     redirection.kind = node.kind;
     redirection.fd = node.fd;
     const Field target = expand_single(node.target);
@@ -102,7 +104,7 @@ void Walker::expand_assignments(const SyntaxNode& node, std::vector<Assignment>&
       std::vector<Field> elements;
       for (const WordNode& element : assignment.elements) expand_word(element, elements);
       value.is_array = true;
-      field.span = assignment.span;
+      field.span = whole_.value_or(assignment.span);
       bool is_beyond = false;  // [index]=value, and what may be several
       for (const Field& element : elements) {
         is_beyond = is_beyond || element.text.starts_with('[') || element.splits;
@@ -129,7 +131,8 @@ void Walker::expand_assignments(const SyntaxNode& node, std::vector<Assignment>&
     // The values go one by one: X=a Y=$X.
     values.emplace_back(assignment.name, std::move(value));
     if (node.words.empty()) scope_.set(values.back().first, values.back().second);
-    assignments.push_back({assignment.span, assignment.name, to_word(field)});
+    const Span span = whole_.value_or(assignment.span);
+    assignments.push_back({span, assignment.name, to_word(field)});
   }
 }
 
@@ -166,12 +169,14 @@ Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text&
     if (name == "IFS" && value.items[0].find_first_not_of(" \t\n") != std::string::npos)
       read_input.reset();
   }
-  if (!words[0].is_known() || words[0].has_glob) {
+  const bool hides = !words[0].is_known() || words[0].has_glob;
+  if (hides) {
     add_unknown(words[0].span, words[0].has_glob ? "the program's name is a pattern"
                                                  : "the program's name is made at run time");
   }
   // A program that is not known may be a builtin; a function that calls itself is still being read.
   if (!program || open_functions_.contains(std::string(*program))) scope_.forget("*");
+  suppose_call(words, place, input);
   if (program) {
     call_function(std::string(*program));
   } else {
@@ -184,7 +189,9 @@ Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text&
   const bool ends_here = program == "exit" && conditions_ == 0 && place.function < 0 &&
                          !place.in_background && !functions_.contains("exit");
   if (ends_here && !spend(scope_.exit())) return std::nullopt;
+  const std::size_t hidden = hidden_;
   look_through(words, place, program == "read" ? read_input : input, true);
+  if (hides || hidden_ > hidden) suppose_values(node, place, input);
   if (!prints) return "";
   if (program && functions_.contains(std::string(*program))) return std::nullopt;
   return constant_output(words, input, output_context());
@@ -227,8 +234,12 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
     return;
   }
   if (*program == "shift") {
-    if (words.size() == 1 && scope_.positional && scope_.positional->size() > 1) {
-      scope_.positional->erase(scope_.positional->begin() + 1);
+    const std::string by = words.size() > 1 ? words[1].text : "1";
+    const bool is_number = by.size() == 1 && by[0] >= '0' && by[0] <= '9';
+    const std::size_t count = is_number ? static_cast<std::size_t>(by[0] - '0') : 0;
+    if (is_number && scope_.positional && scope_.positional->size() > count) {
+      const auto first = scope_.positional->begin() + 1;
+      scope_.positional->erase(first, first + static_cast<std::ptrdiff_t>(count));
     } else {
       scope_.positional.reset();
     }
@@ -243,7 +254,7 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
       const std::string& name = words[i].text;
       if (!is_name(name) && !name.starts_with('-')) scope_.forget("*");
       scope_.unset(name);
-      unset_names_.insert(name);
+      if (supposed_ == 0) unset_names_.insert(name);
     }
     return;
   }

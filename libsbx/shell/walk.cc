@@ -68,6 +68,7 @@ bool is_negated(const Block& condition) {
 }  // namespace
 
 void Walker::add_unknown(Span span, const char* what) {
+  ++hidden_;
   if (!reading_.unknown.empty() && reading_.unknown.back().span == span) return;
   reading_.unknown.push_back({span, what});
 }
@@ -346,7 +347,7 @@ bool Walker::leaves(const Pipeline& pipeline, const Place& place) const {
     return false;
   }
   // Where there is nothing to return from, the shell goes on.
-  return name == "exit" || (name == "return" && place.function >= 0);
+  return name == "exit" || (name == "return" && (place.function >= 0 || whole_));
 }
 
 // if and case: each branch begins with what was known before it.
@@ -417,6 +418,7 @@ void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& i
     }
     const bool is_known =
         (node.has_in || takes_positional) && !items.empty() && !has_hole(items.front());
+    for (const std::string& item : items) scope_.note_text(node.name, item);
     scope_.set(node.name, {{is_known ? join_values(items) : std::string{kHole}}, false});
   }
   if (node.kind == SyntaxKind::kArithmeticFor) {
@@ -426,7 +428,9 @@ void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& i
     for (const Block& block : node.blocks) forget_names(block.assigned);
   }
   const auto region = begin_region(RegionKind::kLoop);
+  if (node.kind == SyntaxKind::kFor) turns_.push_back(node.name);
   for (const Block& block : node.blocks) walk_block(block, place, input);
+  if (node.kind == SyntaxKind::kFor) turns_.pop_back();
   end_region(region);
   std::map<std::string, std::size_t> sets;
   std::set<std::string> unset;
@@ -451,7 +455,7 @@ void Walker::empty_names(const NameRange& range) {
 
 // What its body takes from outside may have no value yet, and what it unsets has none from here on.
 void Walker::call_function(const std::string& name) {
-  if (!spend(1 + scope_.call(name))) return;
+  if (supposed_ > 0 || !spend(1 + scope_.call(name))) return;
   const auto unset = unsets_.find(name);
   if (unset == unsets_.end() || !spend(unset->second.size())) return;
   for (const std::string& each : unset->second) {
@@ -483,11 +487,20 @@ void Walker::walk_function(const SyntaxNode& node, const Place& place) {
   if (is_new) open_functions_.erase(node.name);
   functions_.insert(node.name);
   scope_.undo(mark);
+  Body body{&node,
+            tree_,
+            script_.empty() ? whole_text_ : script_,
+            {},
+            trees_.empty() ? 0 : trees_.back()};
   // It may be called at any time from now on.
   if (!spend(node.assigned.end - node.assigned.begin)) return;
   for (std::size_t i = node.assigned.begin; i < node.assigned.end; ++i) {
-    if (tree_->assigned[i] != kEveryName) scope_.distrust(tree_->assigned[i]);
+    const std::string& name = tree_->assigned[i];
+    if (name == kEveryName) continue;
+    if (!scope_.is_distrusted(name)) body.own_names.push_back(name);
+    scope_.distrust(name);
   }
+  bodies_[node.name] = std::move(body);
 }
 
 }  // namespace sbx

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -39,6 +40,7 @@ class FieldBuilder;
 inline constexpr std::size_t kMaxText = 1u << 20;
 inline constexpr std::size_t kLeastWork = 2u << 20;
 inline constexpr std::size_t kWorkPerByte = 16;
+inline constexpr std::size_t kSupposingWork = 1u << 20;  // beside that
 
 class Walker {
  public:
@@ -104,6 +106,21 @@ class Walker {
   std::optional<std::vector<Field>> words_of_input(const Run& run, const Text& input);
   OutputContext output_context() const;
 
+  // suppose.cc: what may also be run.
+  template <typename Walk>
+  void suppose(const Walk& walk);
+  void suppose_command(const std::vector<Field>& words, const Place& place, const Text& input);
+  // What an unquoted word that may be nothing leaves, from words[from] on.
+  void suppose_rest(const std::vector<Field>& words, std::size_t from, const Place& place,
+                    const Text& input);
+  void suppose_operand(const std::vector<Field>& words, const Runs& runs, const Place& place,
+                       const Text& input);
+  // With each text that its first unknown variable is given anywhere.
+  void suppose_values(const SyntaxNode& node, const Place& place, const Text& input);
+  const std::string* unknown_variable(const std::vector<Part>& parts) const;
+  // The body of a function with the words that it is called with.
+  void suppose_call(const std::vector<Field>& words, const Place& place, const Text& input);
+
   // expand.cc: words.
   void expand_word(const WordNode& word, std::vector<Field>& fields);
   Field expand_single(const WordNode& word);
@@ -123,8 +140,26 @@ class Walker {
   std::string_view script_;     // the text of another shell, or of eval, that is read
   std::size_t script_end_ = 0;  // of its last command so far; 0: none
   Scope scope_;
-  Place substitution_place_;                             // of commands in substitutions
-  std::unordered_set<std::string> functions_;            // names of all functions so far
+  Place substitution_place_;  // of commands in substitutions
+  // Of a function, with the tree and the text that it stands in.
+  struct Body {
+    const SyntaxNode* node = nullptr;
+    const Tree* tree = nullptr;
+    std::string_view script;
+    std::vector<std::string> own_names;  // that nothing before it made untrusted
+    std::size_t tree_id = 0;
+  };
+  std::unordered_map<std::string, Body> bodies_;
+  std::vector<std::size_t> trees_;  // of texts within the text that are being read
+  std::size_t trees_made_ = 0;
+  std::string_view whole_text_;
+  std::optional<Span> whole_;  // of all that is read: that of a call, in the function's body
+  std::size_t supposed_ = 0;   // how many suppositions there are around what is read
+  std::size_t supposing_left_ = kSupposingWork;
+  bool is_doubted_ = false;                    // it may be another of several texts that is run
+  std::vector<std::string> turns_;             // variables of the `for` loops around what is read
+  std::size_t hidden_ = 0;                     // how often something was not known
+  std::unordered_set<std::string> functions_;  // names of all functions so far
   std::unordered_set<std::string> open_functions_;       // those whose body is being read
   Scope::Names used_up_;                                 // what functions that were called unset
   std::set<std::string> unset_names_;                    // by the body that is being read

@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 Json to_json(const sbx::Reading& reading) {
   Json commands = Json::array();
   for (const sbx::Command& command : reading.commands) {
+    if (command.is_supposed) continue;  // it does not stand there
     Json words = Json::array();
     for (const sbx::Word& word : command.words) {
       words.push_back({word.span.begin, word.span.end, word.text, word.known});

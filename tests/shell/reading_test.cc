@@ -17,12 +17,13 @@ namespace {
 using sbx::read_shell;
 using sbx::Reading;
 
-// One line a command: "via/via> word word"; ␣ inside words, <?> where a part is unknown.
+// One line a command: "via/via> word word", behind ~ where it is supposed; ␣ inside words, <?>
+// where a part is unknown.
 std::string show(const Reading& reading) {
   std::string out;
   for (const sbx::Command& command : reading.commands) {
     if (command.words.empty()) continue;
-    out += "  ";
+    out += command.is_supposed ? "  ~ " : "  ";
     for (const std::string& via : command.via)
       out += via + (&via == &command.via.back() ? "> " : "/");
     for (const sbx::Word& word : command.words) {
