@@ -210,7 +210,9 @@ std::vector<std::string> find_places(const Case& c, const FindStart& read) {
 }
 
 bool is_placeholder(const Case& c, const Word& word) {
-  if (word.known || (word.shape.empty() && !is_run_by_find(c.command))) return false;
+  const bool is_within_find = !word.shape.empty() || is_run_by_find(c.command);
+  // A redirection may stand behind what has no words: `{ …; } > $f`.
+  if (word.known || !is_within_find || c.command.words.empty()) return false;
   if (word.span == c.command.words.front().span) return is_placeholder_within(c, word);
   if (word.span.end > c.text.size() || word.span.begin > word.span.end) return false;
   return is_listed(c.text.substr(word.span.begin, word.span.end - word.span.begin),

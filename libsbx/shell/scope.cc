@@ -83,7 +83,7 @@ void Scope::note_text(const std::string& name, const std::string& text) {
 }
 
 void Scope::record(const std::string& name, const Value& value) {
-  if (!value.is_array) note_text(name, value.items[0]);
+  if (!value.is_array && !value.items.empty()) note_text(name, value.items[0]);
   const auto [place, is_new] = made_.try_emplace(key(name), value);
   if (is_new) return;
   Value& joined = place->second;

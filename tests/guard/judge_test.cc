@@ -2,8 +2,10 @@
 // What a judgement says beside its verdict: rule, words at fault, grant, and what is unknown.
 #include <gtest/gtest.h>
 
+#include "../../fuzz/guard/properties.h"
 #include "guard/names.h"
 #include "guard/sample_policy.h"
+#include "support/corpus.h"
 
 namespace sbx {
 namespace {
@@ -222,6 +224,14 @@ TEST(Judge, OfTheLargestCommandsEnds) {
     std::string text;
     while (text.size() < (128U << 10) - 64) text += unit;
     judge_text(sample_policy(), text);
+  }
+}
+
+TEST(Judge, HoldsForTheFuzzCorpora) {
+  for (const char* corpus : {"guard/corpus", "shell/corpus"}) {
+    const auto files = corpus_files(corpus);
+    EXPECT_GE(files.size(), 8U) << corpus;
+    for (const CorpusFile& file : files) EXPECT_TRUE(judgement_holds(file.bytes)) << file.path;
   }
 }
 

@@ -4,6 +4,7 @@ sbx_test(guard
     ${CMAKE_CURRENT_LIST_DIR}/judge_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/rules_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/verdicts_test.cc
+    ${PROJECT_SOURCE_DIR}/fuzz/guard/properties.cc
   LINK sbx_all)
 
 add_executable(read_tool ${CMAKE_CURRENT_LIST_DIR}/read_tool.cc)
