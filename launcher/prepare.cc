@@ -195,11 +195,13 @@ Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesys
     });
   };
   const std::string home = lookup(environment, "HOME");
+  std::string machine(parent_of(kManagedDirectory));
   std::vector<std::string> found;
   for (const std::string& path :
        {state_directory(environment), profile_search(environment).directories.front()}) {
+    // Without a home the user has no profiles: the first are the machine's.
+    if (path.empty() || is_below(path, machine)) continue;
     // A link on the way that the command could make anew counts as well.
-    if (path.empty()) continue;
     const std::string start = real_start(path);
     if (!is_writable(start) && !is_within(start) && !is_writable(real_start(home))) continue;
     found.push_back(path);
@@ -212,7 +214,6 @@ Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesys
     if (real) found.push_back(std::move(*real));
   }
   // The machine's profiles and managed policy.
-  std::string machine(parent_of(kManagedDirectory));
   if (is_writable(machine) || is_within(machine)) found.push_back(std::move(machine));
   return found;
 }

@@ -119,9 +119,17 @@ std::optional<Result<ProfileSource>> installed_source(const std::string& name,
   return std::nullopt;
 }
 
+// In a directory that the user may not search, or that no path leads to.
+bool is_out_of_reach(const Result<ProfileSource>& source) {
+  if (source.ok()) return false;
+  const int error = source.error().sys_errno;
+  return error == EACCES || error == ELOOP || error == ENAMETOOLONG;
+}
+
 Result<ProfileSource> preset_source(const ShippedText& preset, const ProfileSearch& search) {
   const std::string name(preset.name);
-  if (!installed_source(name, search)) return shipped_source(preset);
+  const auto installed = installed_source(name, search);
+  if (!installed || is_out_of_reach(*installed)) return shipped_source(preset);
   return Error{.code = ErrorCode::kBadValue,
                .message = "\"" + name + "\" is a preset, and an installed profile has its name",
                .where = "",

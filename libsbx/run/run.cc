@@ -222,8 +222,8 @@ Status CommandRun::make_fresh() {
 }
 
 Status CommandRun::prepare_workspace() {
+  SBX_CHECK_OK(make_caches(policy_->sandbox));  // which a layer lies over as well
   SBX_CHECK_OK(open_layer());
-  SBX_CHECK_OK(make_caches(policy_->sandbox));
   if (input_.request.files.empty()) return {};
   if (layer_ != nullptr) {
     SBX_TRY(const View places, inspect_roots(*policy_, &expansions_));

@@ -20,6 +20,12 @@ class Variables(harness.Case):
         answer = self.with_variables("true", "--profile", "default", SBX_PROFILE="strict")
         self.assertEqual(answer["sandbox"]["profile"], "default")
 
+    def test_a_directory_of_profiles_that_cannot_be_searched_holds_none(self):
+        os.symlink("loop", self.base + "/loop")
+        for place in (self.base + "/loop", self.base + "/" + "x" * 300):
+            answer = self.with_variables("true", "--profile", "readonly", "--with", "git", XDG_CONFIG_HOME=place)
+            self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 0), answer)
+
     def test_allowed_roots(self):
         roots = [os.path.join(self.base, name) for name in ("one", "two")]
         for root in roots:

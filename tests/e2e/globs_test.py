@@ -173,6 +173,11 @@ class Caches(harness.Case):
         self.assertEqual(os.listdir(self.home + "/.cache/x"), ["theirs"])
         self.assertFalse(os.path.exists(self.home + "/.all"))
 
+    def test_a_layer_lies_over_those_that_are_new_as_well(self):
+        flags = ("--layer", "one", "--profile", self.cached)
+        self.assertEqual(self.out("echo 1 > ~/.cache/x/f; cat ~/.cache/x/f", *flags, env=self.env), "1\n")
+        self.assertEqual(self.out("cat ~/.cache/x/f", *flags, env=self.env), "1\n")
+
     def test_they_are_listed_and_cleared_for_all_workspaces(self):
         self.inside("echo 1 > ~/.cache/x/f; mkdir -p ~/.all/d; echo 2 > ~/.all/d/f")
         listed = json.loads(self.raw("cache", "list", "--json", env=self.env).stdout)

@@ -72,6 +72,15 @@ class ManagedCase(harness.Case):
         for word in words:
             self.assertTrue(any(word in line for line in lines), (word, answer))
 
+class WithoutHome(ManagedCase):
+    def test_a_run_makes_nothing_of_the_machines(self):
+        env = {**os.environ, "HOME": "relative"}
+        for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+            env.pop(name, None)
+        self.fine("--rw", "/etc", "-c", "true", env=env)
+        self.assertEqual(os.listdir(self.etc), ["managed.d"])
+
+
 class PageTest(ManagedCase):
     """docs/policy.md, step by step."""
 
