@@ -25,7 +25,12 @@ std::optional<int> parse_task(const Invocation& invocation, RunOptions& options)
 Result<std::string> ask(const std::string& session, const Invocation& invocation,
                         const std::string& method, const Result<nlohmann::json>& params);
 
-// The session that `start` and `shell` work in, which is started where none runs.
+// The session that the options name, for `open`: started where none runs, in the directory that the
+// caller works in. The arguments must outlive it.
+Result<SessionClient::Wanted> wanted_session(const RunOptions& options,
+                                             const Invocation& invocation);
+
+// That of `start` and `shell`.
 Result<SessionClient> open_session(const RunOptions& options, const Invocation& invocation);
 
 // A method's answer: as JSON where that is wanted, else as text. False as with print().

@@ -103,10 +103,9 @@ Result<CallAnswer> call_here(const RunOptions& options, const Invocation& invoca
 
 Result<CallAnswer> call_session(const RunOptions& options, const Invocation& invocation,
                                 const std::string& method, const std::string& params) {
-  SBX_TRY(SessionFlags settings, session_flags(options, *invocation.verb));
-  SBX_TRY(SessionClient client,
-          SessionClient::open({options.session, true, true, std::move(settings), options.approve},
-                              invocation.environment));
+  SBX_TRY(SessionClient::Wanted wanted, wanted_session(options, invocation));
+  wanted.as_operator = true;
+  SBX_TRY(SessionClient client, SessionClient::open(wanted, invocation.environment));
   SBX_TRY(const OwnedFd signals, signal_descriptor(false));
   client.heed_signals(signals.get());
   SBX_TRY(std::string answer, client.call(method, params));

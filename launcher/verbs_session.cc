@@ -385,15 +385,21 @@ Result<json> sessions(const Invocation& invocation) {
 
 }  // namespace
 
-Result<SessionClient> open_session(const RunOptions& options, const Invocation& invocation) {
+Result<SessionClient::Wanted> wanted_session(const RunOptions& options,
+                                             const Invocation& invocation) {
   SBX_TRY(SessionFlags settings, session_flags(options, *invocation.verb));
   SessionClient::Wanted wanted{options.session, true, false, std::move(settings), options.approve};
-  wanted.default_workspace = [&]() -> Result<std::string> {
+  wanted.default_workspace = [&options, &invocation]() -> Result<std::string> {
     std::vector<std::string> warnings;
     SBX_TRY(std::string workspace, default_workspace(options, invocation, warnings));
     for (const std::string& warning : warnings) warn(warning);
     return workspace;
   };
+  return wanted;
+}
+
+Result<SessionClient> open_session(const RunOptions& options, const Invocation& invocation) {
+  SBX_TRY(SessionClient::Wanted wanted, wanted_session(options, invocation));
   wanted.above_ceilings = !options.timeout.empty();
   return SessionClient::open(wanted, invocation.environment);
 }

@@ -10,6 +10,7 @@
 #include "loop.h"
 #include "prepare.h"
 #include "session_client.h"
+#include "session_verbs.h"
 #include "tool_policy.h"
 #include "tools/json_text.h"
 #include "tools/tool_runner.h"
@@ -146,10 +147,8 @@ Printed read_answer(std::string_view json) {
 Result<int> call_in_session(const RunOptions& options, const Invocation& invocation) {
   SBX_TRY(const std::string text, read_params_text(options.params_file));
   SBX_TRY(const ToolCall decoded, decode_tool_call(options.name, text, {}));
-  SBX_TRY(SessionFlags flags, session_flags(options, *invocation.verb));
-  SBX_TRY(SessionClient client,
-          SessionClient::open({options.session, true, false, std::move(flags), options.approve},
-                              invocation.environment));
+  SBX_TRY(const SessionClient::Wanted wanted, wanted_session(options, invocation));
+  SBX_TRY(SessionClient client, SessionClient::open(wanted, invocation.environment));
   SBX_TRY(const OwnedFd signals, signal_descriptor(false));
   client.heed_signals(signals.get());
   const nlohmann::ordered_json params = parse_ordered_json(text);

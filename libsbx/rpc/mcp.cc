@@ -331,8 +331,9 @@ class McpServer::Impl {
 
   void send_layer(const std::string& id, const Result<LayerAnswer>& answered) {
     const McpContext context = calls_.at(id).context;
+    const std::string tool = calls_.at(id).tool;
     calls_.erase(id);
-    answer(id, context, layer_result(answered));
+    answer(id, context, layer_result(tool, answered));
   }
 
   using LayerNext = std::function<void(const Result<LayerAnswer>& answer)>;
@@ -413,8 +414,9 @@ class McpServer::Impl {
   void decided(const std::string& id, bool accepted) {
     Call& call = calls_.at(id);
     if (!accepted) {
-      return send_answer(
-          id, tool_refusal(call.tool, Error{ErrorCode::kDenied, "the user declined", "", ""}));
+      const Error declined{ErrorCode::kDenied, "the user declined", "", ""};
+      if (is_layer_tool(call.tool)) return send_layer(id, declined);
+      return send_answer(id, tool_refusal(call.tool, declined));
     }
     call.was_approved = true;
     if (is_layer_tool(call.tool)) return run_layer(id);

@@ -19,7 +19,7 @@ constexpr std::size_t kMostShown = 40;  // paths in a question
 constexpr std::string_view kAnswerSchema = R"({"type":"object","properties":{
 "name":{"type":"string","description":"the layer's"},"kind":{"type":"string"},
 "changes":{"type":["array","null"],"items":{"type":"object","properties":{
-"path":{"type":"string"},"kind":{"type":"string","description":"created, changed or deleted"}}}},
+"path":{"type":"string"},"kind":{"type":"string","description":"created, modified, deleted …"}}}},
 "patch":{"type":"string","description":"of layer_diff"},
 "label":{"type":["string","null"],"description":"of layer_checkpoint"},
 "committed":{"type":"array","items":{"type":"object"},"description":"of layer_commit: what is real now"},
@@ -50,10 +50,15 @@ McpJson paths_schema() {
 }
 
 McpJson text_result(const std::string& text, McpJson structured, bool is_error) {
-  McpJson result = {{"content", McpJson::array({{{"type", "text"}, {"text", text}}})}};
-  if (!structured.is_null()) result["structuredContent"] = std::move(structured);
-  result["isError"] = is_error;
-  return result;
+  return {{"content", McpJson::array({{{"type", "text"}, {"text", text}}})},
+          {"structuredContent", std::move(structured)},
+          {"isError", is_error}};
+}
+
+McpJson refused(std::string_view tool, const McpJson& error, const McpJson& changes = nullptr) {
+  const std::string text =
+      std::string(tool) + ": " + error.value("code", "") + ": " + error.value("message", "");
+  return text_result(text, {{"error", error}, {"changes", changes}}, true);
 }
 
 }  // namespace
@@ -81,6 +86,8 @@ Result<LayerToolCall> read_layer_call(std::string_view tool, std::string_view ar
   LayerToolCall call;
   for (const auto& [key, value] : given.items()) {
     const bool takes_paths = tool != kLayerCheckpointTool;
+    const bool is_known = key == (takes_paths ? "paths" : "label");
+    if (is_known && (value.is_null() || value == "")) continue;  // models send them
     if (takes_paths && key == "paths" && value.is_array() &&
         std::all_of(value.begin(), value.end(), [](const auto& path) {
           return path.is_string() && !path.template get_ref<const std::string&>().empty();
@@ -92,7 +99,6 @@ Result<LayerToolCall> read_layer_call(std::string_view tool, std::string_view ar
       return Error{ErrorCode::kBadValue, std::string("must be ") + forms::kLabel.expected, "/label",
                    ""};
     } else {
-      const bool is_known = key == (takes_paths ? "paths" : "label");
       return Error{is_known ? ErrorCode::kWrongType : ErrorCode::kUnknownField,
                    is_known ? "has another type than the schema asks for" : "is not known",
                    "/" + escape_control_bytes(key.substr(0, 100)),
@@ -128,15 +134,20 @@ McpJson commit_question(std::string_view diff) {
           {"requestedSchema", {{"type", "object"}, {"properties", McpJson::object()}}}};
 }
 
-McpJson layer_result(const Result<LayerAnswer>& answer) {
-  if (!answer.ok()) return text_result(error_line(answer.error()), nullptr, true);
+McpJson layer_result(std::string_view tool, const Result<LayerAnswer>& answer) {
+  if (!answer.ok()) {
+    const Error& error = answer.error();
+    return refused(tool, {{"code", error_name(error.code)},
+                          {"message", error.message},
+                          {"where", error.where},
+                          {"hint", error.hint}});
+  }
   McpJson told = parse_ordered_json(answer.value().text);
-  if (!told.is_object()) return text_result("sbx-layer gave no answer", nullptr, true);
+  if (!told.is_object()) {
+    return layer_result(tool, Error{ErrorCode::kSetupFailed, "sbx-layer gave no answer", "", ""});
+  }
   if (answer.value().status != 0) {
-    const McpJson error = told.value("error", McpJson::object());
-    const std::string text = error.value("code", "") + ": " + error.value("message", "");
-    return text_result(text, {{"error", error}, {"changes", told.value("changes", McpJson())}},
-                       true);
+    return refused(tool, told.value("error", McpJson::object()), told.value("changes", McpJson()));
   }
   const auto patch = told.find("patch");
   const std::string text =

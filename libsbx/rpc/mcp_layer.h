@@ -36,6 +36,6 @@ McpJson commit_question(std::string_view diff);
 std::string changes_digest(std::string_view diff);
 
 // The result of a call: sbx-layer's answer, or what kept it from one.
-McpJson layer_result(const Result<LayerAnswer>& answer);
+McpJson layer_result(std::string_view tool, const Result<LayerAnswer>& answer);
 
 }  // namespace sbx

@@ -200,8 +200,8 @@ std::string ToolAnswer::own_text() const {
   if (!is_text) return structured() + "\n";
   const Tool* const tool = find_tool(call.tool);
   if (tool != nullptr && !did_not_run(result)) return tool->text(call, result);
-  std::string text =
-      std::string(tool == nullptr ? "tool" : tool->name) + ": " + reason(result, refusal);
+  std::string text = std::string(tool == nullptr ? "tool" : tool->name) + ": " +
+                     escape_control_bytes(reason(result, refusal));
   if (status_of(result) == RunStatus::kDenied && !call.allowed_commands.empty()) {
     text += "; allowed: " + join(call.allowed_commands, ", ");
   }

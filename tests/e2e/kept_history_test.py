@@ -501,9 +501,16 @@ class Sessions(Kept):
             self.assertIn("/label", json.dumps(told), told)
             call(7, "layer_checkpoint", label="here")
             conforms("layer_checkpoint", client.wait(lambda message: message.get("id") == 7)["result"])
+            for number, name, empty in ((9, "layer_checkpoint", {"label": None}), (10, "layer_checkpoint", {"label": ""}),
+                                        (11, "layer_diff", {"paths": None})):
+                call(number, name, **empty)
+                told = client.wait(lambda message: message.get("id") == number)["result"]
+                self.assertFalse(told["isError"], told)
             call(6, "layer_commit", paths=["nope"])  # nothing to ask about
             told = client.wait(lambda message: message.get("id") == 6)["result"]
-            self.assertIn("path_not_found", told["content"][0]["text"])
+            self.assertTrue(told["content"][0]["text"].startswith("layer_commit: path_not_found: "), told)
+            self.assertEqual(told["structuredContent"]["error"]["code"], "path_not_found")
+            conforms("layer_commit", told)
             call(5, "layer_commit")
             asked = client.wait(lambda message: message.get("method") == "elicitation/create")
             self.assertIn("created " + self.work + "/made", asked["params"]["message"])
@@ -511,6 +518,7 @@ class Sessions(Kept):
                 "action": "accept" if accepts else "decline", "content": {}}})
             done = client.wait(lambda message: message.get("id") == 5)["result"]
             self.assertEqual(done["isError"], not accepts, done)
-            if accepts: conforms("layer_commit", done)
+            conforms("layer_commit", done)
+            if not accepts: self.assertIn("layer_commit: denied: the user declined", done["content"][0]["text"])
             self.assertEqual(os.path.exists(os.path.join(self.work, "made")), accepts)
             self.end(client.process)
