@@ -126,13 +126,14 @@ Result<int> grant(const GrantOptions& options) {
   for (const std::string& line : applied.left) say(line);
   const int exit_status = applied.is_refused ? 125 : 0;
   if (applied.profile == known) {
-    write_all(STDOUT_FILENO, "nothing to add\n");
-    return exit_status;
+    const int status = sbx::say("nothing to add\n");
+    return status == 0 ? exit_status : status;
   }
   const std::string after = applied.profile.dump(indent_of(before.value())) + "\n";
   SBX_TRY(const LoadedProfile made, load_profile_text(after, path, options.search));
   SBX_CHECK_OK(check_http(made.profile.network));
-  write_all(STDOUT_FILENO, difference(before.value(), after));
+  const int said = sbx::say(difference(before.value(), after));
+  if (said != 0) return said;
   if (!is_wanted(options.file, options.yes)) {
     say("nothing is written without --yes");
     return exit_status;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 #include <string_view>
 
@@ -23,6 +24,7 @@
 #include "learn/secrets.h"
 #include "model/grant.h"
 #include "process.h"
+#include "profile/decode.h"
 
 namespace sbx::learn {
 namespace {
@@ -82,6 +84,7 @@ class Learner {
     is_copied_ = !mount_below(options_.workspace).empty();
     base_ = {{"extends", parents_}};
     SBX_CHECK_OK(load_base());
+    if (!granted_.caches.empty()) without_caches_ = Document::parse(profile_to_json(granted_));
     if (!granted_.isolation.namespaces.has(Layer::kMount)) {
       return Error{ErrorCode::kBadFlag,
                    "under the profile nothing is hidden (isolation.namespaces has no mount): there "
@@ -107,6 +110,14 @@ class Learner {
     static constexpr std::int64_t kNoMore = 0;
     if (shown_.is_null()) {
       shown_ = everything_shown(parents_, has_rules_, hidden_places(), read_only());
+      // They lie below a private home alone, and nothing that stands on the parents takes them
+      // away.
+      if (!without_caches_.is_null()) {
+        shown_.erase("extends");
+        without_caches_.erase("caches");
+        without_caches_.update(shown_, true);
+        shown_ = without_caches_;
+      }
     }
     for (int i = 0; i < kMostRuns; ++i) {
       SBX_TRY(const std::string path, write(with_room(as_run(shown_), kNoMore)));
@@ -218,8 +229,9 @@ class Learner {
     const bool is_done = learned.is_written || options_.out.empty();
     if (options_.json || isatty(STDOUT_FILENO) == 0) {
       const Document answer = answer_of(learned, options_.out);
-      write_all(STDOUT_FILENO,
-                answer.dump(-1, ' ', false, Document::error_handler_t::replace) + "\n");
+      const std::string line =
+          answer.dump(-1, ' ', false, Document::error_handler_t::replace) + "\n";
+      if (!write_all(STDOUT_FILENO, line)) return stdout_unwritable();
     } else if (learned.is_proven()) {
       const std::string where =
           learned.is_written ? "written to " + options_.out : "not written; --out FILE says where";
@@ -234,7 +246,14 @@ class Learner {
 
   std::vector<std::string> hidden_places() const {
     std::vector<std::string> places = place_.parents();
-    for (const SecretPlace& secret : guarded_.secrets) places.push_back(literal_path(secret.path));
+    for (const SecretPlace& secret : guarded_.secrets) {
+      std::string path = secret.path;
+      struct stat info {};
+      // What may not be searched for it is hidden whole: a command of its owner's could open it.
+      while (lstat(path.c_str(), &info) != 0 && errno == EACCES) path.erase(path.rfind('/'));
+      path = literal_path(path);
+      if (std::find(places.begin(), places.end(), path) == places.end()) places.push_back(path);
+    }
     for (const Root& root : granted_.filesystem.roots) {  // what the parents hide
       if (root.access == Access::kNone) places.push_back(root.path);
     }
@@ -523,10 +542,11 @@ class Learner {
   std::string before_;
   std::string merged_from_;  // the directory of what is merged
   Document base_;
-  Profile granted_;         // what is begun with
-  bool has_rules_ = false;  // the parents, for hosts
-  bool is_copied_ = false;  // the workspace, for each run: no overlay can lie over it
-  Document shown_;          // to the first run
+  Document without_caches_;  // the parents, as one profile; null: they have none
+  Profile granted_;          // what is begun with
+  bool has_rules_ = false;   // the parents, for hosts
+  bool is_copied_ = false;   // the workspace, for each run: no overlay can lie over it
+  Document shown_;           // to the first run
   nlohmann::json wide_;
   nlohmann::json last_;
   nlohmann::json asks_ = nlohmann::json::array();

@@ -236,6 +236,14 @@ class GrantTest(harness.Case):
         refused = self.run_json("--profile", file, "-c", "sudo true")
         self.assertEqual(refused["status"], "denied")
 
+    def test_a_change_that_nobody_can_be_shown_is_none(self):
+        before = open(self.file).read()
+        with open("/dev/full", "wb") as full:
+            done = self.raw("profile", "grant", self.file, "--yes", input=self.result('seccomp.allow += ["bpf"]').encode(),
+                            stdin=None, stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 125, done)
+        self.assertEqual(open(self.file).read(), before)
+
     def test_what_is_advice_is_left_to_the_person(self):
         done = self.grant("--yes", result=self.result("show it: it is hidden by --hide"))
         self.assertIn(b"left to you: show it", done.stderr)

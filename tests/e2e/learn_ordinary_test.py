@@ -44,6 +44,54 @@ class OrdinaryTest(harness.Case):
     def roots(self, answer):
         return {line["value"]["path"]: line["value"]["access"] for line in answer["lines"]}
 
+    def test_an_answer_that_nobody_gets_is_a_failure(self):
+        for flags in ((), ("--out", self.file, "--yes")):
+            for to in ("/dev/full", "&-"):
+                with self.subTest(flags=flags, to=to):
+                    done = subprocess.run(["sh", "-c", f'exec "$@" >{to}', "sh", harness.SBX_RUN, "learn", *flags,
+                                           "--", "true"], cwd=self.work, env=self.env, stdin=subprocess.DEVNULL,
+                                          stderr=subprocess.PIPE, timeout=harness.BOUND, check=False)
+                    self.assertEqual(done.returncode, 125, done)
+                    self.assertIn(b"output_unwritable", done.stderr)
+                    if flags:
+                        os.unlink(self.file)
+
+    def test_learns_under_a_profile_with_caches(self):
+        os.mkdir(self.home + "/.npm")
+        own = self.profile({"extends": ["default", "caches"], "limits": {"pids": 77}}, "own.json")
+        for flags in (("--with", "caches"), ("--profile", own)):
+            answer = self.learn(*flags, "-c", "echo 1 > ~/.npm/x && cat ~/.npm/x")
+            self.assertEqual((answer["proven"], answer["exit_code"], answer["lines"]), (True, 0, []), answer)
+            self.assertEqual(os.listdir(self.home + "/.npm"), [])
+
+    def test_learns_where_the_accounts_own_home_may_not_be_searched(self):
+        key = self.write("shut/.ssh/id_rsa", "PRIVATE\n")
+        shut = self.base + "/shut"
+        begin, uid, gid = ["unshare", "-Urm"], os.geteuid(), os.getegid()
+        become = f"unshare -U --map-user={uid} --map-group={gid}"
+        if harness.is_root():
+            begin, uid, gid = ["unshare", "-m"], 4711, 4711
+            become = f"setpriv --reuid {uid} --regid {gid} --clear-groups"
+            os.chmod(self.base, 0o755)
+            for path in (shut, shut + "/.ssh", key, self.work, self.home):
+                os.chown(path, uid, gid)
+        os.chmod(shut, 0)
+        self.addCleanup(os.chmod, shut, 0o700)
+        accounts = self.write("passwd", f"one:x:{uid}:{gid}::{shut}:/bin/sh\n")
+        script = f'mount --bind {accounts} /etc/passwd && exec {become} "$@"'
+
+        def learn(command):
+            done = subprocess.run([*begin, "sh", "-c", script, "sh", harness.SBX_RUN, "learn", "-c", command],
+                                  cwd=self.work, env=self.env, stdin=subprocess.DEVNULL, capture_output=True,
+                                  timeout=harness.BOUND, check=False)
+            return json.loads(done.stdout)
+
+        answer = learn("echo hi")
+        self.assertTrue(answer.get("proven"), answer)
+        # Nor does its owner's command, which could open it, get to what is hidden.
+        answer = learn(f"chmod 700 {shut}; ! cat {key}")
+        self.assertEqual((answer["exit_code"], answer["profile"]), (0, {"extends": "default"}), answer)
+
     def test_what_a_run_asks_about_is_learned_and_told(self):
         for command, root, rule in (("echo hi > /srv/out/new", "/srv/out", "destructive.truncate-outside"),
                                     ("echo hi | tee /srv/out/old", "/srv/out/old", "destructive.truncate-outside"),
