@@ -475,12 +475,20 @@ Status copy_tree(const std::string& from, const std::string& to, TreeCopy& copy,
                  BaseRecords& records) {
   Listing source(from);
   OwnedFd target(open(to.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat info {};
   if (!source.is_open()) return layer_failure("open(" + from + ")", errno);
-  if (!target.is_open()) return layer_failure("open(" + to + ")", errno);
+  // Until everything is in it, its own mode may not let anything be made there.
+  if (!target.is_open() || fstat(target.get(), &info) != 0 || fchmod(target.get(), 0700) != 0) {
+    return layer_failure("open(" + to + ")", errno);
+  }
   const OwnedFd real(fcntl(source.fd(), F_DUPFD_CLOEXEC, 0));
   const OwnedFd made(fcntl(target.get(), F_DUPFD_CLOEXEC, 0));
   if (!real.is_open() || !made.is_open()) return layer_failure("fcntl", errno);
-  return Copier(copy, records, real.get(), made.get()).run(std::move(source), std::move(target));
+  SBX_CHECK_OK(
+      Copier(copy, records, real.get(), made.get()).run(std::move(source), std::move(target)));
+  if (fchmod(made.get(), info.st_mode & 07777) != 0)
+    return layer_failure("fchmod(" + to + ")", errno);
+  return {};
 }
 
 bool copy_bytes(int from, int to) {

@@ -253,6 +253,18 @@ class Copies(Kept):
         answer = self.sh("chmod 755 d; ls d; cat d/.env", "--layer", "x", "--hide", "**/.env")
         self.assertEqual((answer["status"], answer["stdout"]), ("exited", ""), answer)
 
+    def test_a_copy_of_a_directory_that_its_owner_may_not_write(self):
+        self.put("a", "one\n")
+        os.link(self.work + "/a", self.work + "/b")
+        os.mkdir(self.work + "/d")
+        before = os.listdir(self.work)
+        os.chmod(self.work, 0o555)
+        self.addCleanup(os.chmod, self.work, 0o755)
+        answer = self.inside("cat a b; stat -c %a .")
+        self.assertEqual((answer["layer"]["kind"], answer["stdout"]), ("copy", "one\none\n555\n"), answer)
+        self.inside("chmod 755 . && echo two > c")
+        self.assertEqual(os.listdir(self.work), before)
+
     def test_what_comes_to_be_hidden_after_the_copy_was_made(self):
         self.put("ro/deep/a", "a\n")
         flags = ("--ro", "ro", "--hide", "**/.env")
