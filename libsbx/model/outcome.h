@@ -116,6 +116,7 @@ struct KeptReport {
 struct Approval {
   std::string digest;
   std::vector<Finding> rules;
+  std::string unused{};  // why the one that was named does not count; empty: none was
 };
 
 struct Outcome {

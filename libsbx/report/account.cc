@@ -149,6 +149,7 @@ std::string approval_sentence(const Approval& approval) {
     text += (&finding == approval.rules.data() ? ": " : ", ") + finding.reason;
     if (!finding.target.empty()) text += ": " + finding.target;
   }
+  if (!approval.unused.empty()) text += "; " + approval.unused;
   return text + "; run it once with --approve " + approval.digest;
 }
 

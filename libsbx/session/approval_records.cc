@@ -72,20 +72,24 @@ std::optional<NotApproved> decide_request(Approvals& approvals, const Policy& po
   const std::string digest = approval_digest(policy, request, cwd, judgement);
   std::string failure;
   if (!request.approval.empty()) {
-    failure = "; the approval named is for another request, or used up, or too old";
+    failure = "the approval named is for another request, or used up, or too old";
   }
   const Result<bool> is_granted = approvals.take(request.approval, digest);
   if (is_granted.ok() && is_granted.value()) return std::nullopt;
-  if (!is_granted.ok()) failure = "; the approval is not used: " + is_granted.error().message;
+  if (!is_granted.ok()) {
+    const Error& why = is_granted.error();
+    failure = "the approval is not used: " + why.message + " (" + why.hint + ")";
+  }
   const Result<std::uint64_t> nonce = approval_nonce();
   if (!nonce.ok()) return NotApproved{nonce.error(), std::nullopt};
   Approval approval{stamp_approval(digest, Approvals::Clock::now(), nonce.value()),
-                    judgement.findings};
+                    judgement.findings, failure};
   const PersonSaid said = ask ? ask(approval) : PersonSaid{};
   if (said.is_yes) return std::nullopt;
   if (!ask) approvals.note({approval.digest, policy, request, cwd, approval.rules});
   const Finding& first = approval.rules.front();
-  Error error{ErrorCode::kNeedsApproval, "a person has to decide: " + first.reason + failure,
+  Error error{ErrorCode::kNeedsApproval,
+              "a person has to decide: " + first.reason + (failure.empty() ? "" : "; " + failure),
               first.id, "the operator may allow it once with --approve " + approval.digest};
   return NotApproved{std::move(error), std::move(approval), said.signal};
 }

@@ -211,11 +211,17 @@ class Approval(Case):
                          env={**os.environ, "XDG_STATE_HOME": state})
         self.assertEqual(answer["status"], "needs_approval")
         self.assertIn("the approval is not used: the directory " + state, answer["error"]["message"])
+        text = self.raw("--profile", self.profile_path, "--format", "text", "--approve", digest, "-c", self.command,
+                        env={**os.environ, "XDG_STATE_HOME": state})
+        self.assertRegex(text.stdout + text.stderr, b"the approval is not used: .*set XDG_STATE_HOME.*run it once with")
         self.assertFalse(self.ran())
         self.assertEqual(self.ask("--approve", digest)["status"], "exited")
 
     def test_a_wrong_digest_approves_nothing(self):
         self.assertEqual(self.ask("--approve", "0" * 64)["status"], "needs_approval")
+        text = self.raw("--profile", self.profile_path, "--format", "text", "--approve", "0" * 64, "-c", self.command)
+        self.assertIn(b"; the approval named is for another request, or used up, or too old; run it once with",
+                      text.stdout + text.stderr)
 
     def at_terminal(self, answer):
         """exec on a terminal; what was shown, and the exit status."""

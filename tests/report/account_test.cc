@@ -121,6 +121,10 @@ TEST(Account, AsksForApproval) {
   EXPECT_EQ(line(waiting()),
             "¶ sbx-run: waits for approval: commits on the remote are lost, removes what lies "
             "outside: /srv/x; run it once with --approve 0123abcd\n");
+  Outcome again = waiting();
+  again.approval->unused = "the approval is not used: there is no room (make some)";
+  EXPECT_NE(line(again).find("/srv/x; the approval is not used: there is no room (make some); run"),
+            std::string::npos);
 }
 
 TEST(Account, SaysWhyNothingRan) {
