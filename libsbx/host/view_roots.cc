@@ -290,9 +290,11 @@ class Roots {
   Status add_caches() {
     for (const auto& [name, cache] : policy_.sandbox.caches) {
       Node node = looks_.at(cache.source);
+      // A run makes it before it looks; who only explains one makes nothing.
+      if (node.kind == NodeKind::kMissing) node.kind = NodeKind::kDirectory;
       if (node.kind != NodeKind::kDirectory) {
-        return Error{ErrorCode::kPathNotFound, "the cache's directory is gone: " + cache.source,
-                     "/caches/" + name, "run again"};
+        return Error{ErrorCode::kPathNotFound, "the cache is no directory: " + cache.source,
+                     "/caches/" + name, "remove it"};
       }
       view_.caches.emplace_back(cache.path, std::move(node));
     }

@@ -77,8 +77,11 @@ Result<std::string> cache_place(const Environment& environment) {
   const std::string state = state_directory(environment);
   if (state.empty()) return state;
   const std::string path = state + "/caches";
-  SBX_TRY(const OwnedFd made, open_private_directory(path));
-  return real_path(path);
+  struct stat info {};
+  if (lstat(path.c_str(), &info) == 0) {
+    SBX_TRY(const OwnedFd known, open_private_directory(path));
+  }
+  return real_start(path);
 }
 
 Status make_caches(const SandboxPolicy& policy) {

@@ -27,7 +27,8 @@ std::string state_directory(const Environment& environment);
 // Of the layers of all workspaces, in it.
 std::string layers_directory(const Environment& environment);
 
-// Where caches are kept, made where it is missing, without symlinks; empty: nowhere.
+// Where caches are kept, without symlinks; it need not exist. Empty: nowhere. Errors: kSetupFailed
+// where something else stands there.
 Result<std::string> cache_place(const Environment& environment);
 // The directories of a policy's caches, made where they are missing.
 Status make_caches(const SandboxPolicy& policy);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/explained.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "host/cgroup.h"
 #include "host/view.h"
@@ -41,20 +45,45 @@ Environment planned_environment(const RunInput& input) {
   return out;
 }
 
+// What is missing of directories goes again, once nothing is in it.
+class StaysMissing {
+ public:
+  explicit StaysMissing(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) {
+      for (std::size_t end = path.size(); end != 0; end = path.rfind('/', end - 1)) {
+        struct stat info {};
+        std::string part = path.substr(0, end);
+        if (lstat(part.c_str(), &info) == 0) break;
+        missing_.push_back(std::move(part));
+      }
+    }
+  }
+  StaysMissing(const StaysMissing&) = delete;
+  StaysMissing& operator=(const StaysMissing&) = delete;
+  ~StaysMissing() {
+    for (const std::string& part : missing_) rmdir(part.c_str());
+  }
+
+ private:
+  std::vector<std::string> missing_;
+};
+
 Result<LaunchPlan> plan_command(RunInput& input, Expansions* expansions) {
   const SandboxLimits& limits = input.policy.sandbox.limits;
   if (limits.memory_mb || limits.pids) input.facts.cgroup = find_cgroup();
   probe_layers(input.facts);
   const Environment environment = planned_environment(input);
+  std::optional<StaysMissing> parents;
   Leftovers workspace;  // gone when the plan has been made
   std::optional<Policy> fresh;
   if (input.policy.run.workspace.mode == WorkspaceMode::kFresh) {
-    SBX_TRY(const std::string path, workspace.make_workspace(workspace_places(input.inherited)));
+    const std::vector<std::string> places = workspace_places(input.inherited);
+    parents.emplace(places);
+    SBX_TRY(const std::string path, workspace.make_workspace(places));
     fresh = with_workspace(input.policy, path);
     if (expansions != nullptr) expansions->open();  // for what is below it: nothing
   }
   const Policy& policy = fresh ? *fresh : input.policy;
-  SBX_CHECK_OK(make_caches(policy.sandbox));
   SandboxInput planned{policy, input.request, input.facts, input.inherited, environment};
   planned.use_pty = planned.is_job = input.mode == OutputMode::kTerminal;
   planned.pty_rows = input.pty_rows;

@@ -133,6 +133,17 @@ class PresetsTest(harness.Case):
         self.assertNotIn("got", self.out("ls -A ~/.npm || true", "--with", "node", env=self.env))
         self.assertEqual(os.listdir(self.home + "/.npm"), ["theirs"])
 
+    def test_who_explains_or_checks_makes_nothing(self):
+        for words in (("explain", "--with", "caches"), ("check", "--with", "caches", "--layer", "z"),
+                      ("explain", "--profile", "tool-bash_exec")):
+            done = self.raw(*words, "-c", "true", env=self.env)
+            self.assertEqual(done.returncode, 0, done)
+            self.assertEqual(os.listdir(self.home), [], words)
+        self.assertEqual(self.raw("cache", "list", env=self.env).stdout, b"no caches\n")
+        self.assertEqual(os.listdir(self.home), [])
+        shown = str(self.explain("--with", "caches"))
+        self.assertIn(self.home + "/.local/state/sbx/caches/npm/", shown)
+
     def test_a_cache_of_the_profiles_own_stays_as_it_has_it(self):
         own = {"npm": {"path": "~/mine", "share": "user"}, "gradle": {"path": "~/.gradle"}}
         profile = self.profile({"caches": own})
