@@ -92,6 +92,15 @@ struct ViewLayer {
   friend bool operator==(const ViewLayer&, const ViewLayer&) = default;
 };
 
+// A file of a request, or a directory on the way to one, that is to be there in the overlay of a
+// root, parents first.
+struct LaidFile {
+  std::string root;
+  std::string path;  // from the top of what the overlay lies over: "/a/b"
+  unsigned mode = 0;
+  const std::string* content = nullptr;  // null: a directory
+};
+
 struct View {
   std::vector<Node> system;        // /usr, and /bin, /lib … where they are directories
   std::vector<Link> system_links;  // /bin → usr/bin …

@@ -11,12 +11,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "base/hex.h"
 #include "base/owned_fd.h"
 #include "base/text.h"
+#include "host/owners.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -93,16 +95,36 @@ class FileWriter {
   FileWriter(const std::string& workspace, const std::vector<RequestFile>& files, const View& view)
       : workspace_(workspace), files_(files), view_(view) {}
 
-  Status run(std::optional<std::int64_t> file_bytes, const std::string& place) {
+  Status check(std::optional<std::int64_t> file_bytes, const std::string& place) {
     top_.reset(open((place.empty() ? workspace_ : place).c_str(),
                     O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!top_.is_open()) return failed(0, workspace_, "open");
     SBX_CHECK_OK(check_sizes(file_bytes));
     SBX_CHECK_OK(check_names());
     for (std::size_t i = 0; i < files_.size(); ++i) SBX_CHECK_OK(check_place(i));
+    return {};
+  }
+
+  Status write() {
     Status status = write_all();
     if (!status.ok()) undo();
     return status;
+  }
+
+  Result<std::vector<LaidFile>> lay() const {
+    std::vector<LaidFile> out;
+    std::set<std::string, std::less<>> directories;
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+      const std::string& path = targets_[i].path;
+      for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
+        const std::string part = path.substr(0, at);
+        if (!directories.insert(part).second) continue;
+        SBX_TRY(const unsigned mode, mode_in_overlay(i, part));
+        add_laid(whole(part), mode, nullptr, out);
+      }
+      add_laid(whole(path), files_[i].mode.value_or(kDefaultMode), &files_[i].content, out);
+    }
+    return out;
   }
 
  private:
@@ -249,6 +271,31 @@ class FileWriter {
     return {};
   }
 
+  // --- in overlays ---
+
+  // A directory that exists is copied up.
+  Result<unsigned> mode_in_overlay(std::size_t index, const std::string& path) const {
+    const OwnedFd real = open_existing(path);
+    struct stat info {};
+    if (!real.is_open() || fstat(real.get(), &info) != 0) {
+      if (errno == ENOENT) return kDirectoryMode;
+      return bad_parent(index, path);
+    }
+    if (!is_foreign(info)) return info.st_mode & 0777;
+    return refused(index, targets_[index].path, "lies below a directory that no overlay copies",
+                   "it is another owner's; the operator grants it with filesystem.overlay = false");
+  }
+
+  void add_laid(const std::string& path, unsigned mode, const std::string* content,
+                std::vector<LaidFile>& out) const {
+    const ViewRoot* const root = deepest_at(view_.roots, path, &ViewRoot::path);
+    const bool is_within = root != nullptr && (content != nullptr || root->path() != path);
+    if (!is_within) return;
+    const bool is_file = root->path() == path;
+    const std::size_t top = is_file ? path.rfind('/') : root->path().size();
+    out.push_back({root->path(), path.substr(top), mode, content});
+  }
+
   // --- writing ---
 
   Status write_all() {
@@ -389,7 +436,18 @@ Status write_workspace_files(const std::string& workspace, const std::vector<Req
                              const View& view, std::optional<std::int64_t> file_bytes,
                              const std::string& place) {
   if (files.empty()) return {};
-  return FileWriter(workspace, files, view).run(file_bytes, place);
+  FileWriter writer(workspace, files, view);
+  SBX_CHECK_OK(writer.check(file_bytes, place));
+  return writer.write();
+}
+
+Result<std::vector<LaidFile>> lay_workspace_files(const std::string& workspace,
+                                                  const std::vector<RequestFile>& files,
+                                                  const View& view,
+                                                  std::optional<std::int64_t> file_bytes) {
+  FileWriter writer(workspace, files, view);
+  SBX_CHECK_OK(writer.check(file_bytes, {}));
+  return writer.lay();
 }
 
 }  // namespace sbx

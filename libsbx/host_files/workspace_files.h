@@ -29,4 +29,11 @@ Status write_workspace_files(const std::string& workspace, const std::vector<Req
                              const View& view, std::optional<std::int64_t> file_bytes,
                              const std::string& place = {});
 
+// The same where writes go to overlays: held against the same rules, and against what an overlay
+// can do; nothing is written. `content` points into `files`.
+Result<std::vector<LaidFile>> lay_workspace_files(const std::string& workspace,
+                                                  const std::vector<RequestFile>& files,
+                                                  const View& view,
+                                                  std::optional<std::int64_t> file_bytes);
+
 }  // namespace sbx

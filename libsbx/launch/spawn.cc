@@ -338,6 +338,7 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
         "the caller's limit on the size of files is too small for the sandbox's own: raise it "
         "(ulimit -f), and set limits.file_kb for the command";
   }
+  if (error == ENOSPC && op.is<op::MakeFile>()) out.hint = "raise limits.tmp_mb (--tmp-size)";
   const auto* const mounted = op.as<op::Mount>();
   if (error == EINVAL && mounted != nullptr && mounted->type == FileSystem::kOverlay) {
     out.hint =

@@ -63,6 +63,11 @@ class PlanBuilder {
     add(op::AttachMapped{text(destination), number}, Layer::kMount);
   }
 
+  void lay(const LaidFile& file, std::string_view path) {
+    if (file.content == nullptr) return add(op::MakeDir{text(path), file.mode});
+    add(op::MakeFile{text(path), content(*file.content), file.mode});
+  }
+
   void write_file(Layer layer, std::string_view path, std::string_view value) {
     add(op::WriteFile{text(path), content(value)}, layer);
   }

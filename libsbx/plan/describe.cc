@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LaunchPlan → text, one line a step: for golden files, `explain` and error messages. Pure.
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "plan/plan.h"
 #include "sys/kernel.h"
@@ -32,7 +34,8 @@ std::string attributes_text(std::uint64_t attributes) {
 }
 
 std::string quoted_start(std::string_view content) {
-  const std::string_view line = content.substr(0, content.find('\n'));
+  constexpr std::size_t kMost = 80;
+  const std::string_view line = content.substr(0, std::min(content.find('\n'), kMost));
   return fmt::format("{:?}", std::string(line) + (line.size() < content.size() ? "…" : ""));
 }
 

@@ -97,6 +97,7 @@ struct PlanInput {
   bool report_execs = false;         // that reach a denied program
   bool report_writes = false;        // that an overlay may not be able to copy up
   std::vector<std::string> named{};  // paths whose refusal is reported
+  std::vector<LaidFile> files{};     // to be there in overlays
 };
 
 // Pure. Errors: kCwdNotVisible, kLayerUnavailable, kBadValue for system call names.

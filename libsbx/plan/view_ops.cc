@@ -298,6 +298,9 @@ class ViewPlanner {
                   work + "/lower", kReadOnlyAttributes);
     const op::Text options = text("lowerdir=" + work + "/lower,upperdir=" + work +
                                   "/upper,workdir=" + work + "/work,userxattr");
+    for (const LaidFile& file : input_.files) {
+      if (file.root == placement.path) builder_.lay(file, work + "/upper" + file.path);
+    }
     if (is_file) make_dir(merged, 0755);
     add(op::Mount{FileSystem::kOverlay, text(merged), options, overlay_flags(placement)});
     if (is_file) {

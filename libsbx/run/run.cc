@@ -225,18 +225,17 @@ Status CommandRun::prepare_workspace() {
   SBX_CHECK_OK(make_caches(policy_->sandbox));  // which a layer lies over as well
   SBX_CHECK_OK(open_layer());
   if (input_.request.files.empty()) return {};
-  if (layer_ != nullptr) {
-    SBX_TRY(const View places, inspect_roots(*policy_, &expansions_));
-    return layer_->write_files(input_.request.files, places, policy_->sandbox.file_bytes);
-  }
-  if (policy_->sandbox.filesystem.overlay) {
-    return Error{ErrorCode::kNotGranted,
-                 "files would be written to the workspace itself, beside its overlay", "/files",
-                 "the operator grants it with filesystem.overlay = false"};
-  }
+  const auto& files = input_.request.files;
+  const auto& file_bytes = policy_->sandbox.file_bytes;
   SBX_TRY(const View places, inspect_roots(*policy_, &expansions_));
-  return write_workspace_files(policy_->sandbox.workspace, input_.request.files, places,
-                               policy_->sandbox.file_bytes);
+  if (layer_ != nullptr) return layer_->write_files(files, places, file_bytes);
+  const std::string& workspace = policy_->sandbox.workspace;
+  if (!policy_->sandbox.filesystem.overlay) {
+    return write_workspace_files(workspace, files, places, file_bytes);
+  }
+  input_.warm = nullptr;  // what was made ready in advance does not show them
+  SBX_TRY(laid_, lay_workspace_files(workspace, files, places, file_bytes));
+  return {};
 }
 
 // The session's, which no action may change from now on.
@@ -451,6 +450,7 @@ SandboxInput CommandRun::sandbox_input() {
   wanted.report_execs = has_unknown_names_;
   wanted.named = named_;
   wanted.expansions = &expansions_;
+  wanted.files = laid_;
   return wanted;
 }
 

@@ -172,7 +172,8 @@ class CommandRun {
     Status layer;
     std::optional<std::vector<Change>> changes;
     bool fills_layer = false;
-    Parted parted{};  // by an overlay
+    Parted parted{};                    // by an overlay
+    std::vector<std::int64_t> sizes{};  // of what was written to each overlay
   };
   void finish(Supervised& supervised);
   void look_after(const Supervised& supervised);
@@ -205,6 +206,7 @@ class CommandRun {
   Leftovers own_;                     // a fresh workspace, and the place beside its boxes
   std::optional<HeldFiles> held_;     // as the run found them
   Expansions expansions_;             // of the policy's patterns
+  std::vector<LaidFile> laid_;        // the request's files, where they go to an overlay
   int looks_ = 0;                     // for those
   Cause given_up_ = Cause::kNone;     // before there was anything to end
   Aftermath after_;

@@ -174,7 +174,7 @@ Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input, Witness
           make_plan(PlanInput{input.policy, input.request, input.facts, sandbox->view,
                               input.environment, input.use_pty, input.pty_rows, input.pty_columns,
                               input.is_job, input.awaits_command, input.report_execs,
-                              may_be_foreign(input, sandbox->view), input.named}));
+                              may_be_foreign(input, sandbox->view), input.named, input.files}));
   return sandbox;
 }
 

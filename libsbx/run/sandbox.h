@@ -32,6 +32,7 @@ struct SandboxInput {
   bool report_execs = false;  // that reach a denied program; each exec inside waits for a moment
   std::vector<std::string> named{};  // paths whose refusal is told; each call with a path waits
   Expansions* expansions = nullptr;  // of the policy's patterns, where they are known
+  std::vector<LaidFile> files{};     // to be there in overlays
 };
 
 struct Sandbox {

@@ -2,6 +2,7 @@
 """Requests, as a caller sends them: what they may ask for, what they may not, and approvals."""
 
 import base64
+import itertools
 import json
 import os
 import re
@@ -56,14 +57,47 @@ class Request(harness.Case):
                    {"path": "c", "content_base64": base64.b64encode(b"\x00\xff").decode()}])
         self.assertEqual(answer["stdout"], "text\nran\n 00 ff\n")
 
+    def test_files_go_to_the_overlay(self):
+        self.write("work/q", "real\n")
+        self.write("work/sub/f", "")
+        self.write("work/dir/f", "in\n")
+        os.chmod(self.work + "/dir", 0o700)
+        answer, _ = self.ask(
+            "--overlay", "--rw", self.work + "/sub", cwd="new/d",
+            command="cd ../..; cat q new/d/x sub/g sub/e/h dir/f; ./r; stat -c '%n %a %u' new dir dir/g; echo more >> q",
+            files=[{"path": "q", "content": "L\n"}, {"path": "new/d/x", "content": "X\n"},
+                   {"path": "sub/g", "content": "G\n"}, {"path": "sub/e/h", "content": "H\n"},
+                   {"path": "r", "content": "#!/bin/sh\necho ran\n", "mode": "755"},
+                   {"path": "dir/g", "content": "", "mode": "600"}])
+        uid = os.getuid()
+        self.assertEqual(answer["stdout"], f"L\nX\nG\nH\nin\nran\nnew 755 {uid}\ndir 700 {uid}\ndir/g 600 {uid}\n", answer)
+        self.assertEqual([(change["path"][len(self.work) + 1:], change["kind"]) for change in answer["changes"]],
+                         [("dir/g", "created"), ("new", "created"), ("new/d", "created"), ("new/d/x", "created"),
+                          ("q", "modified"), ("r", "created"), ("sub/e", "created"), ("sub/e/h", "created"),
+                          ("sub/g", "created")])
+        with open(self.work + "/q") as real:
+            self.assertEqual(real.read(), "real\n")
+        self.assertEqual(sorted(os.listdir(self.work) + os.listdir(self.work + "/sub")), ["dir", "f", "q", "sub"])
+
+    def test_files_that_an_overlay_cannot_hold_are_refused(self):
+        answer, _ = self.ask("--overlay", "--tmp-size", "1M", command="true", files=[{"path": "f", "content": "x" * 2**21}])
+        self.assertIn("tmp_mb", answer["error"]["hint"])
+        self.assertLess(len(answer["error"]["message"]), 1000)
+        if harness.is_root():
+            os.mkdir(self.work + "/theirs")
+            os.chown(self.work + "/theirs", 65534, 65534)
+            answer, _ = self.ask("--overlay", command="true", files=[{"path": "theirs/f", "content": ""}])
+            self.assertEqual((answer["error"]["code"], answer["error"]["where"]), ("path_refused", "/files/0/path"), answer)
+
     def test_no_file_is_written_where_one_is_refused(self):  # C5
         os.symlink("/tmp", os.path.join(self.work, "out"))
         os.mkfifo(os.path.join(self.work, "fifo"))
         os.makedirs(os.path.join(self.work, ".git/hooks"))
-        for path in ("/etc/x", "../x", "a/../../x", "out/x", "fifo", ".git/hooks/x", "", "a\0b", "."):
-            with self.subTest(path=path):
-                answer, status = self.ask(command="true", files=[{"path": "good", "content": ""},
-                                                                 {"path": path, "content": "x"}])
+        places = ("/etc/x", "../x", "a/../../x", "out/x", "fifo", ".git/hooks/x", "", "a\0b", ".")
+        for path, flags in itertools.product(places, ((), ("--overlay",))):
+            with self.subTest(path=path, flags=flags):
+                answer, status = self.ask(*flags, command="true", files=[{"path": "good", "content": ""},
+                                                                         {"path": path, "content": "x"}])
                 self.assertEqual(status, 125)
                 error = answer["error"]
                 self.assertEqual(error["where"], "/files/1/path", error)
@@ -78,7 +112,7 @@ class Request(harness.Case):
             {"path": "${workspace}/conf", "access": "ro", "optional": True},
             {"path": "${workspace}/.env", "access": "none", "optional": True}]})
         for path in ("conf/x", ".env", ".env/a"):
-            for more in ((), ("--layer", "l")):
+            for more in ((), ("--layer", "l"), ("--overlay",)):
                 answer, _ = self.ask(*flags, *more, command="true", files=[{"path": path, "content": "x"}])
                 self.assertEqual(answer["error"]["code"], "path_refused", answer)
         self.assertEqual(os.listdir(self.work), [])
