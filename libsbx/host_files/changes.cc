@@ -72,7 +72,7 @@ void list_deleted(int dirfd, const char* name, const std::string& path, int dept
 
 // `hides`: nothing of the host directory shows through.
 void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vector<Change>& out,
-          Parted& parted) {
+          Parted& parted, std::int64_t& bytes) {
   Listing listing(upper_fd, ".");
   std::set<std::string, std::less<>> shown;
   while (const dirent* entry = listing.next()) {
@@ -81,6 +81,7 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vec
     struct stat upper {};
     struct stat lower {};
     if (fstatat(listing.fd(), entry->d_name, &upper, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    bytes += upper.st_blocks * 512;
     const std::string path = host + "/" + std::string(name);
     const bool existed = lstat(path.c_str(), &lower) == 0;
     const bool was_directory = existed && S_ISDIR(lower.st_mode);
@@ -115,7 +116,7 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vec
       if (!is_like) out.push_back({repair_utf8(path), "modified"});
     }
     walk(child.get(), path, was_directory && (hides || is_opaque(child.get())), depth + 1, out,
-         parted);
+         parted, bytes);
   }
   if (!hides) return;
   Listing real(AT_FDCWD, host.c_str(), O_NOFOLLOW);
@@ -128,10 +129,13 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vec
 }  // namespace
 
 std::vector<Change> list_changes(const std::vector<std::string>& lowers,
-                                 const std::vector<OwnedFd>& uppers, Parted& parted) {
+                                 const std::vector<OwnedFd>& uppers, Parted& parted,
+                                 std::vector<std::int64_t>* sizes) {
   std::vector<Change> out;
   for (std::size_t i = 0; i < lowers.size() && i < uppers.size(); ++i) {
-    walk(uppers[i].get(), lowers[i] == "/" ? "" : lowers[i], false, 0, out, parted);
+    std::int64_t bytes = 0;
+    walk(uppers[i].get(), lowers[i] == "/" ? "" : lowers[i], false, 0, out, parted, bytes);
+    if (sizes != nullptr) sizes->push_back(bytes);
   }
   sort_changes(out);
   return out;

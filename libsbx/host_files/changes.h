@@ -3,6 +3,7 @@
 // written from inside: it is walked by descriptor, never through a symlink, and bounded.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@
 namespace sbx {
 
 // `lowers[i]` is the host directory that `uppers[i]` lies over. Sorted by path; at most 10,000
-// entries, the last one then being {"…", "truncated"}.
+// entries, the last one then being {"…", "truncated"}. `sizes`: what each takes, in bytes.
 inline constexpr std::size_t kMaxChanges = 10'000;
 void sort_changes(std::vector<Change>& changes);
 
@@ -31,6 +32,7 @@ class Parted {
 };
 
 std::vector<Change> list_changes(const std::vector<std::string>& lowers,
-                                 const std::vector<OwnedFd>& uppers, Parted& parted);
+                                 const std::vector<OwnedFd>& uppers, Parted& parted,
+                                 std::vector<std::int64_t>* sizes = nullptr);
 
 }  // namespace sbx

@@ -84,7 +84,8 @@ void CommandRun::look_after(const Supervised& supervised) {
   held_->compare(*policy_, sandbox_->plan, after_.denials);
   if (layer_ == nullptr) {
     if (policy_->sandbox.filesystem.overlay) {
-      after_.changes = list_changes(sandbox_->plan.overlays, supervised.overlays, after_.parted);
+      after_.changes =
+          list_changes(sandbox_->plan.overlays, supervised.overlays, after_.parted, &after_.sizes);
       held_->compare_changes(*after_.changes, after_.denials);
     }
     return;
@@ -110,7 +111,13 @@ void CommandRun::finish_after(Supervised& supervised) {
   // Without a size, or with none at all, no limit of ours was met.
   const std::int64_t tmp_mb = policy_->sandbox.limits.tmp_mb.value_or(0);
   supervised.has_filled_scratch = supervised.has_filled_scratch && tmp_mb > 0;
-  if (supervised.has_filled_scratch) denials_.add(met_limit(Limit::kTmp, policy_->sandbox));
+  if (supervised.has_filled_scratch) {
+    Denial full = met_limit(Limit::kTmp, policy_->sandbox);
+    for (std::size_t i = 0; i < after_.sizes.size(); ++i) {
+      if (after_.sizes[i] >= tmp_mb << 19) full.target = sandbox_->plan.overlays[i];
+    }
+    denials_.add(std::move(full));
+  }
   // Written faster than the looks while it ran could see.
   if (after_.fills_layer && supervised.ending.cause == Cause::kEnded) {
     supervised.ending.cause = Cause::kLimit;
