@@ -431,7 +431,7 @@ static void layer(void) {
 
 /* Of a machine whose managed policy shows the workspace read-only, and forbids `unconfined`. */
 static void managed(void) {
-  expect_open_error("{\"profile\": \"unconfined\"}", "managed_policy", "--profile");
+  expect_open_error("{\"profile\": \"unconfined\"}", "managed_policy", "/profile");
   sbx_session* session = open_session();
   expect_run(session, "{\"command\": \"touch made\"}", "Read-only file system");
   expect_run(session, "{\"command\": \"true\"}", "\"managed\":[{\"path\":\"/etc/sbx/managed.d/");

@@ -147,6 +147,12 @@ class Beside(harness.Case):
         self.assertEqual([(d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
                          [("mkdir", "/usr/sbx-none", rw("/usr"))], answer)
 
+    def test_a_full_overlay_is_named_where_it_was_written_to(self):
+        for command, target in (("head -c 20M /dev/zero > all", self.work), ("echo x > x; head -c 20M /dev/zero > /tmp/all", "/tmp")):
+            answer = self.sh(command, "--overlay", "--tmp-size", "16M")
+            self.assertEqual([(denial["target"], denial["grant"]) for denial in answer["denials"]],
+                             [(target, "limits.tmp_mb = 32")], answer)
+
     def test_what_choom_could_not_do_is_told(self):
         answer = self.sh("choom -n 500 -- true")
         self.assertEqual([(d["target"], d["grant"]) for d in answer["denials"]], [("/proc/PID/oom_score_adj", "")])

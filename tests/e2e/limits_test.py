@@ -412,12 +412,6 @@ class Limits(harness.Case):
         answer = self.sh("head -c 20M /dev/zero > all", "--overlay", "--tmp-size", "16M")
         self.assertEqual((answer["status"], answer["limit"]), ("limit", "disk"), answer)
 
-    def test_a_full_overlay_is_named_where_it_was_written_to(self):
-        for command, target in (("head -c 20M /dev/zero > all", self.work), ("echo x > x; head -c 20M /dev/zero > /tmp/all", "/tmp")):
-            answer = self.sh(command, "--overlay", "--tmp-size", "16M")
-            self.assertEqual([(denial["target"], denial["grant"]) for denial in answer["denials"]],
-                             [(target, "limits.tmp_mb = 32")], answer)
-
     def test_a_failure_with_room_left_is_no_limit(self):
         answer = self.sh("head -c 2M /dev/zero > /tmp/some; false", "--tmp-size", "16M")
         self.assertEqual((answer["status"], answer["limit"]), ("exited", None), answer)
