@@ -22,8 +22,6 @@ std::size_t as_cap(std::int64_t limit) {
 
 constexpr std::size_t kMarkerRoom = 96;
 
-constexpr char kHidden = '*';  // in the place of a secret's bytes
-
 // Appends without std::string's doubling past what the cap and a marker will ever need.
 void append_within(std::string& text, std::string_view bytes, std::size_t cap) {
   const std::size_t size = text.size() + bytes.size();
@@ -87,10 +85,26 @@ void Capture::append(std::string_view bytes) {
   if (!bytes.empty() && cap_ > head_cap_) append_to_ring(bytes);
 }
 
+// A key without an end is as long as a command likes: what is more than all that is kept is only
+// counted.
+void Capture::append_hidden(std::uint64_t bytes) {
+  static constexpr std::string_view kPiece =
+      "****************************************************************";
+  const std::uint64_t most = limits_.bytes ? 2 * std::uint64_t{cap_} : bytes;
+  std::uint64_t left = std::min(bytes, most);
+  total_ += bytes - left;
+  open_line_ = true;
+  while (left > 0) {
+    const std::size_t size = std::min<std::uint64_t>(left, kPiece.size());
+    append(kPiece.substr(0, size));
+    left -= size;
+  }
+}
+
 void Capture::hide(std::uint64_t bytes, bool mark) {
   if (bytes == 0) return;
   const std::uint64_t begin = total_;
-  append(std::string(bytes, kHidden));
+  append_hidden(bytes);
   if (!mark && !hidden_.empty() && hidden_.back().end == begin) {
     hidden_.back().end = total_;
     return;

@@ -59,6 +59,7 @@ class Capture {
     bool mark;
   };
 
+  void append_hidden(std::uint64_t bytes);
   std::string shown(std::string_view part, std::uint64_t begin) const;
   void append_to_ring(std::string_view bytes);
   Kept select() const;

@@ -56,6 +56,18 @@ TEST(OutputStream, WhatIsCutIsCutThoughItsMarksWouldFit) {
   EXPECT_TRUE(kept.truncated);
 }
 
+TEST(OutputStream, WhatIsHiddenIsCountedAndNotKept) {
+  constexpr std::uint64_t kMore = std::uint64_t{1} << 40;  // than there is memory
+  Capture capture({.bytes = 100, .lines = {}});
+  capture.append("key\n");
+  capture.hide(kMore, true);
+  capture.append("\nend\n");
+  const CapturedText kept = capture.finish(false);
+  EXPECT_EQ(kept.bytes, kMore + 9);
+  EXPECT_EQ(kept.text, "key\n[REDACTED]\n[... " + std::to_string(kMore + 9 - 100) +
+                           " bytes left out ...]\n[REDACTED]\nend\n");
+}
+
 TEST(OutputStream, AKeyOfManyLinesCountsWhole) {
   std::string key = "-----BEGIN PRIVATE KEY-----\n";
   for (int i = 0; i < 20; ++i) key += std::string(63, static_cast<char>('a' + i)) + "Q\n";
