@@ -416,8 +416,7 @@ class Commit {
       struct stat info {};
       if (fstat(file.get(), &info) != 0) return not_kept(step.path);
       const struct timespec times[2] = {info.st_atim, info.st_mtim};
-      futimens(target.get(), times);
-      return {};
+      return futimens(target.get(), times) == 0 ? Status() : not_kept(step.path);
     }
     SBX_CHECK_OK(keep(step.from, step.path, file, to, true));
     struct stat was {};

@@ -22,8 +22,8 @@ inline std::map<std::string, Policy> verdict_policies() {
   std::map<std::string, Policy> out;
   out["default"] = sample_policy();
   Policy below_tmp = sample_policy();
-  below_tmp.sandbox.workspace = "/tmp/rB/w2";
-  below_tmp.sandbox.filesystem.roots[0].path = "/tmp/rB/w2";
+  below_tmp.sandbox.workspace = "/tmp/runs/w2";
+  below_tmp.sandbox.filesystem.roots[0].path = "/tmp/runs/w2";
   out["below_tmp"] = below_tmp;
   Policy listed = sample_policy();
   listed.sandbox.commands.ask.clear();
