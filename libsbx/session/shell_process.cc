@@ -133,8 +133,11 @@ void ShellProcess::kill_front(const std::vector<pid_t>& spared) const {
   if (group > 1 && group != pid_ && is_group_inside(group)) ::kill(-group, SIGKILL);
   if (group != pid_) return;
   for (const pid_t child : children()) {
-    const bool is_spared = std::find(spared.begin(), spared.end(), child) != spared.end();
-    if (!is_spared && getpgid(child) == pid_ && is_inside(child)) ::kill(child, SIGKILL);
+    if (std::find(spared.begin(), spared.end(), child) != spared.end()) continue;
+    // Held before it is looked at: its number may be another's by then.
+    const OwnedFd process(sys::pidfd_open(child, 0));
+    if (!process.is_open() || getpgid(child) != pid_ || !is_inside(child)) continue;
+    sys::pidfd_send_signal(process.get(), SIGKILL);
   }
 }
 
