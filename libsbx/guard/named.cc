@@ -169,7 +169,7 @@ class Search {
       if (!writes && is_path && is_in_etc(path)) add({path, "/etc"});
       if (!writes && (!is_path || (place.empty() && is_shown(path)))) continue;
       // What nobody can write there is refused whatever the host has.
-      add({path, writes && !has_scratch(policy_.sandbox) ? "" : place, "", is_top});
+      add({path, writes && !has_scratch(policy_.sandbox) ? "" : place, "", is_top, writes});
     }
   }
 
@@ -192,7 +192,7 @@ class Search {
         std::any_of(maxima.begin(), maxima.end(),
                     [&](const PathMaximum& maximum) { return is_below(maximum.path, path); });
     if (is_always_protected(policy_, path) || (moves_ && (has_root || has_maximum))) {
-      return add({path, ""});
+      return add({path, "", "", false, true});
     }
     for (const Root& root : filesystem.roots) {
       if (root.access != Access::kReadWrite || root.path == path || !is_below(path, root.path)) {
@@ -211,7 +211,7 @@ class Search {
         if (!may_be_closed && !is_below(path, held) &&
             ((!moves_ && c_.program != "mv") || !is_below(held, path)))
           continue;
-        return add(is_always ? RefusedPath{path, ""} : RefusedPath{path, root.path, held});
+        return add({path, is_always ? "" : root.path, is_always ? "" : held, false, true});
       }
     }
   }

@@ -23,6 +23,7 @@ struct RefusedPath {
   std::string protect = {};
   // Directly below /, or in /dev, and to be made there: the host need not have it.
   bool is_made = false;
+  bool is_written = false;  // or removed, by what the text says
   friend bool operator==(const RefusedPath&, const RefusedPath&) = default;
 };
 

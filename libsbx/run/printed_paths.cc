@@ -13,14 +13,13 @@ namespace sbx {
 namespace {
 
 constexpr std::size_t kMostEntries = 32;
-constexpr std::size_t kMostLines = 64;  // that are looked through, the first ones
-constexpr std::size_t kLongestLine = 1024;
 // A path that is printed: among them the last byte of an opening quote in UTF-8, and the first of a
 // closing one.
 constexpr std::string_view kAround = " \t'\"`()=:\x98\xe2";
 
-// As far as it is known without the directory that it is relative to.
-bool names(std::string_view line, std::string_view path) {
+}  // namespace
+
+bool names_path(std::string_view line, std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   for (std::size_t at = line.find(name); at != line.npos; at = line.find(name, at + 1)) {
     const std::size_t end = at + name.size();
@@ -39,8 +38,6 @@ bool names(std::string_view line, std::string_view path) {
   return false;
 }
 
-}  // namespace
-
 std::vector<Denial> printed_refusals(const LaunchPlan& plan, const Policy& policy,
                                      std::string_view printed, const std::vector<Denial>& known) {
   std::vector<Denial> out;
@@ -53,11 +50,11 @@ std::vector<Denial> printed_refusals(const LaunchPlan& plan, const Policy& polic
   for (const std::string_view line : split(printed, '\n')) {
     const bool is_closed =
         line.find("ermission denied") != line.npos || line.find("EACCES") != line.npos;
-    if (!is_closed || line.size() > kLongestLine) continue;
-    if (++lines > kMostLines) break;
+    if (!is_closed || line.size() > kLongestComplaint) continue;
+    if (++lines > kMostComplaints) break;
     for (const auto& [path, shown] : plan.shown) {
       if (out.size() == kMostEntries) return out;
-      if (shown != "none" || !names(line, path)) continue;
+      if (shown != "none" || !names_path(line, path)) continue;
       if (is_told(out, path) || is_told(known, path)) continue;
       out.push_back({Refuser::kMount, "open", path, 1, "", file_grant(plan, policy, path, false)});
     }

@@ -4,6 +4,7 @@
 // does.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,13 @@
 #include "policy/policy.h"
 
 namespace sbx {
+
+constexpr std::size_t kMostComplaints = 64;  // lines that are looked through, the first ones
+constexpr std::size_t kLongestComplaint = 1024;
+
+// Whether the line names the path, as far as that is known without the directory that a relative
+// one begins at.
+bool names_path(std::string_view line, std::string_view path);
 
 // `known`: what is told already.
 std::vector<Denial> printed_refusals(const LaunchPlan& plan, const Policy& policy,

@@ -8,6 +8,7 @@ sbx_room(run
     run/held_files.cc
     run/http_process.cc
     run/memory_count.cc
+    run/met_paths.cc
     run/missing_programs.cc
     run/network.cc
     run/printed_paths.cc

@@ -268,6 +268,20 @@ Status CommandRun::open_layer() {
   return layer_->begin();
 }
 
+std::vector<RefusedPath> CommandRun::told_paths(const Judgement& judgement) const {
+  std::vector<RefusedPath> told;
+  for (const RefusedPath& named : judgement.refused_paths) {
+    const auto& roots = policy_->sandbox.filesystem.roots;
+    const bool is_hidden = std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
+      return root.access == Access::kNone && is_below(named.path, root.path);
+    });
+    const bool is_shown =
+        named.private_place == kEtc && !is_hidden && !may_be_private(kEtc, named.path);
+    if (!is_shown && host_may_have(named)) told.push_back(named);
+  }
+  return told;
+}
+
 // What the command policy says of the request. False: the outcome says why it does not run.
 bool CommandRun::pass_policy() {
   const Result<Judgement> judged = judge_command(input_.policy, input_.request, base_environment_);
@@ -278,15 +292,7 @@ bool CommandRun::pass_policy() {
   const Judgement& judgement = judged.value();
   // What the text does not tell is looked at as it happens.
   has_unknown_names_ = !judgement.unknown.empty();
-  for (const RefusedPath& named : judgement.refused_paths) {
-    const auto& roots = policy_->sandbox.filesystem.roots;
-    const bool is_hidden = std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
-      return root.access == Access::kNone && is_below(named.path, root.path);
-    });
-    const bool is_shown =
-        named.private_place == kEtc && !is_hidden && !may_be_private(kEtc, named.path);
-    if (!is_shown && host_may_have(named)) named_.push_back(named.path);
-  }
+  for (RefusedPath& named : told_paths(judgement)) named_.push_back(std::move(named.path));
   if (judgement.verdict == Verdict::kAllow) return true;
   if (judgement.verdict == Verdict::kDeny) {
     refuse(judgement);

@@ -116,9 +116,10 @@ class CommandRun {
   Outcome progress() const;
   // The same, with what it has written so far.
   Outcome progress_and_output() const;
-  // What no layer tells of (run/unreported.h), of a part of it that has a text and an outcome of
-  // its own; nothing once it is done.
-  std::vector<Denial> refusals(const Request& request, const Outcome& outcome) const;
+  // What no layer tells of (run/unreported.h and run/met_paths.h), of a part of it that has a text
+  // and an outcome of its own; nothing once it is done. `inside`: a process of its.
+  std::vector<Denial> refusals_of_call(const Request& request, const Outcome& outcome,
+                                       pid_t inside) const;
   // Of the sandbox's PID 1; -1 unless it runs.
   pid_t pid() const { return runs() ? supervisor_->pid() : -1; }
 
@@ -144,6 +145,8 @@ class CommandRun {
   void beside(const std::function<void()>& work, std::function<void()> then);
 
   // --- before it ---
+  // Of the paths that a text names, those whose refusal is told.
+  std::vector<RefusedPath> told_paths(const Judgement& judgement) const;
   bool pass_policy();
   bool is_approved(const Judgement& judgement);
   void refuse(const Judgement& judgement);
@@ -182,6 +185,7 @@ class CommandRun {
   void describe_unbegun();
   void fail(const Error& error, RunStatus status = RunStatus::kError);
   void give_up();
+  std::vector<Denial> refusals(const Request& request, const Outcome& outcome) const;
   void done();
   void close();
   bool may_leave() const;

@@ -11,6 +11,7 @@
 #include "host_files/spill.h"
 #include "policy/futile_grants.h"
 #include "policy/request.h"
+#include "run/met_paths.h"
 #include "run/redaction.h"
 #include "run/run.h"
 #include "run/unreported.h"
@@ -144,6 +145,21 @@ std::vector<Denial> CommandRun::refusals(const Request& request, const Outcome& 
   if (sandbox_ == nullptr) return {};
   return unreported_refusals({request, *policy_, base_environment_, input_.facts.home, *sandbox_,
                               outcome, has_unknown_names_});
+}
+
+std::vector<Denial> CommandRun::refusals_of_call(const Request& request, const Outcome& outcome,
+                                                 pid_t inside) const {
+  std::vector<Denial> out = refusals(request, outcome);
+  if (!runs() || !tells_of_paths(complaints(outcome))) return out;
+  Request there = request;
+  there.cwd = outcome.cwd;
+  const Result<Judgement> judged = judge_command(*policy_, there, base_environment_);
+  if (!judged.ok()) return out;
+  for (Denial& denial : met_paths(sandbox_->plan, *policy_, told_paths(judged.value()), inside,
+                                  complaints(outcome), out)) {
+    out.push_back(std::move(denial));
+  }
+  return out;
 }
 
 void CommandRun::done() {

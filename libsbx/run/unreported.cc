@@ -64,13 +64,6 @@ bool pushes(const Request& request) {
   return holds(request.command) || std::any_of(request.argv.begin(), request.argv.end(), holds);
 }
 
-// What a failure is looked for in: stderr, and where all of it went elsewhere (merged, or by
-// `2>&1`) what else a command that failed has printed.
-const std::string& complaints(const Outcome& outcome) {
-  const bool is_elsewhere = outcome.err.text.empty() && outcome.exit_code != 0;
-  return is_elsewhere ? outcome.out.text : outcome.err.text;
-}
-
 bool is_said(const LimitWords& row, std::string_view printed) {
   for (const std::string_view line : split(printed, '\n')) {
     if (row.limit == Limit::kTmp && !names_scratch(line)) continue;
@@ -100,6 +93,11 @@ std::int64_t asked_open_files(const Request& request) {
 }
 
 }  // namespace
+
+const std::string& complaints(const Outcome& outcome) {
+  const bool is_elsewhere = outcome.err.text.empty() && outcome.exit_code != 0;
+  return is_elsewhere ? outcome.out.text : outcome.err.text;
+}
 
 Denial met_limit(Limit limit, const SandboxPolicy& sandbox, std::int64_t asked) {
   const auto met = [](Refuser layer, const char* what, std::string target, const char* key,

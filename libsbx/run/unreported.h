@@ -27,6 +27,10 @@ struct RunAsSeen {
   bool reports_execs;  // of denied programs: they are in `denials` by now
 };
 
+// What a failure is looked for in: stderr, and where all of it went elsewhere (merged, or by
+// `2>&1`) what else a command that failed has printed.
+const std::string& complaints(const Outcome& outcome);
+
 std::vector<Denial> unreported_refusals(const RunAsSeen& run);
 
 // A limit that a program met as an error of a call, with the grant that doubles it: kOpenFiles,

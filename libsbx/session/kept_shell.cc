@@ -434,14 +434,14 @@ void KeptShell::finish_call(int wait_status, ShellReport report) {
   const Usage used = shell_->is_running() ? usage_so_far(process_.pid()) : outcome.usage;
   take_output(outcome, call.task->policy(), call.result);
   decide(outcome, ending);
-  for (Denial& denial : shell_->refusals(*call.task, outcome)) {
+  outcome.cwd = call.cwd;
+  for (Denial& denial : shell_->refusals(*call.task, outcome, process_.pid())) {
     outcome.denials.push_back(std::move(denial));
   }
   drop_futile_grants(call.task->policy(), outcome);
   for (Denial& denial : outcome.denials) make_printable(denial);
   outcome.usage = usage_since(call.used_before, used);
   outcome.error.reset();
-  outcome.cwd = call.cwd;
   if (call.end && !call.end->was_in_cwd) {
     call.error =
         Error{ErrorCode::kCwdNotVisible, "the kept shell cannot enter the directory: " + call.cwd,

@@ -98,8 +98,8 @@ void Task::conclude(Outcome outcome, ShellReport report) {
 
 Outcome Task::progress() const { return run_ ? run_->progress() : outcome_; }
 
-std::vector<Denial> Task::refusals(const Task& call, const Outcome& outcome) const {
-  return run_ ? run_->refusals(call.request_, outcome) : std::vector<Denial>();
+std::vector<Denial> Task::refusals(const Task& call, const Outcome& outcome, pid_t inside) const {
+  return run_ ? run_->refusals_of_call(call.request_, outcome, inside) : std::vector<Denial>();
 }
 
 Outcome Task::shown_progress() const {

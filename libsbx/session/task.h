@@ -97,7 +97,7 @@ class Task {
   // are asked for again and again.
   const Outcome& shown_words() const { return is_running() ? words_ : outcome_; }
   // Of a call of the shell that this is: what its text and its output tell of.
-  std::vector<Denial> refusals(const Task& call, const Outcome& outcome) const;
+  std::vector<Denial> refusals(const Task& call, const Outcome& outcome, pid_t inside) const;
   void step();  // never blocks
   int poll_fd() const { return run_ ? run_->poll_fd() : -1; }
   std::optional<Clock::time_point> deadline() const;

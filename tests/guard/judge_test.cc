@@ -55,14 +55,18 @@ TEST(Judge, AllowsNetworkCommandsOnlyWhereTheNetworkIsOn) {
   EXPECT_EQ(judge_text(policy, "curl x").verdict, Verdict::kAllow);
 }
 
+RefusedPath written(std::string path, std::string place = "", std::string protect = "") {
+  return {std::move(path), std::move(place), std::move(protect), false, true};
+}
+
 TEST(Judge, TellsWhatTheTextNamesAndThePolicyHasNot) {
   const Policy policy = sample_policy();
   const auto named = [&](const char* command) { return judge_text(policy, command).refused_paths; };
   const std::vector<RefusedPath> none;
   EXPECT_EQ(named("cat /srv/a; echo x > /etc/foo"),
-            (std::vector<RefusedPath>{{"/srv/a", ""}, {"/etc/foo", ""}}));
+            (std::vector<RefusedPath>{{"/srv/a", ""}, written("/etc/foo")}));
   EXPECT_EQ(named("cat < ../../../srv/a; sed -i s/a/b/ /usr/b"),
-            (std::vector<RefusedPath>{{"/srv/a", ""}, {"/usr/b", ""}}));
+            (std::vector<RefusedPath>{{"/srv/a", ""}, written("/usr/b")}));
   EXPECT_EQ(named("cat /tmp/a ~/b"),
             (std::vector<RefusedPath>{{"/tmp/a", "/tmp"}, {"/home/me/b", "/home/me"}}));
   EXPECT_EQ(named("cat /etc/hosts; cat < /etc/a/b; ls /etc"),  // not all of it is shown
@@ -73,10 +77,10 @@ TEST(Judge, TellsWhatTheTextNamesAndThePolicyHasNot) {
   EXPECT_EQ(named("ls / /home /dev; cd /; find / -name x"), none);  // the way to a root
   EXPECT_EQ(named("echo x > /dev/null; cat \"$1\" * src/* /*; rm src/*.o"), none);
   const std::vector<RefusedPath> holder = {{"/srv", ""}};
-  for (const char* open :
-       {"cat /srv/*", "cat /srv/[a]/b", "for i in /srv/*; do cat $i; done", "touch /srv/a*"}) {
+  for (const char* open : {"cat /srv/*", "cat /srv/[a]/b", "for i in /srv/*; do cat $i; done"}) {
     EXPECT_EQ(named(open), holder) << open;
   }
+  EXPECT_EQ(named("touch /srv/a*"), (std::vector<RefusedPath>{written("/srv")}));
   const std::vector<RefusedPath> a = {{"/srv/a", ""}};
   for (const char* within :
        {"/srv/a", "time /srv/a", "dd if=/srv/a", "grep -f/srv/a", "tar -xf/srv/a",
@@ -87,10 +91,10 @@ TEST(Judge, TellsWhatTheTextNamesAndThePolicyHasNot) {
   EXPECT_EQ(named("curl http://srv/a -x//srv b/srv/a \"$x/srv/a\" --y=b/srv s/srv/a/"), none);
   for (const char* made :
        {"echo x > /new", "mkdir /new", "touch /new", "cp a /new", "a | tee /new"}) {
-    EXPECT_EQ(named(made), (std::vector<RefusedPath>{{"/new", "", "", true}})) << made;
+    EXPECT_EQ(named(made), (std::vector<RefusedPath>{{"/new", "", "", true, true}})) << made;
   }
   EXPECT_EQ(named("awk /new/ a; touch /tmp"), (std::vector<RefusedPath>{{"/new", ""}}));
-  EXPECT_EQ(named("cp a /usr/bin/a"), (std::vector<RefusedPath>{{"/usr/bin/a", ""}}));
+  EXPECT_EQ(named("cp a /usr/bin/a"), (std::vector<RefusedPath>{written("/usr/bin/a")}));
 }
 
 TEST(Judge, TellsWhatIsProtectedOrHiddenInWhatMayBeWritten) {
@@ -104,7 +108,7 @@ TEST(Judge, TellsWhatIsProtectedOrHiddenInWhatMayBeWritten) {
   const auto named = [&](const char* command) { return judge_text(policy, command).refused_paths; };
   const std::string work = "/home/me/project";
   const auto held = [&](const std::string& path, const std::string& entry) {
-    return std::vector<RefusedPath>{{work + "/" + path, work, work + "/" + entry}};
+    return std::vector<RefusedPath>{written(work + "/" + path, work, work + "/" + entry)};
   };
   EXPECT_EQ(named("echo x > .envrc"), held(".envrc", ".envrc"));
   EXPECT_EQ(named("rm /home/me/project/.envrc"), held(".envrc", ".envrc"));
@@ -113,14 +117,14 @@ TEST(Judge, TellsWhatIsProtectedOrHiddenInWhatMayBeWritten) {
   EXPECT_EQ(named("mv .git x"), held(".git", ".git/hooks"));
   EXPECT_EQ(named("rm a/b/kept/x"), held("a/b/kept/x", "a/b/kept"));
   EXPECT_EQ(named("rm kept"), held("kept", "kept"));
-  EXPECT_EQ(named("touch .must"), (std::vector<RefusedPath>{{work + "/.must", ""}}));
+  EXPECT_EQ(named("touch .must"), (std::vector<RefusedPath>{written(work + "/.must")}));
   // What is missing of it is closed from its first part on.
   filesystem.protect.push_back({"far/deep/x", Missing::kRefuse, ""});
   for (const char* near : {"far", "far/deep", "far/other", "far/deep/y", "far/deep/x"})
     EXPECT_EQ(named((std::string("mkdir ") + near).c_str()),
-              (std::vector<RefusedPath>{{work + "/" + near, ""}}));
+              (std::vector<RefusedPath>{written(work + "/" + near)}));
   EXPECT_EQ(named("echo x > /data/.envrc"),
-            (std::vector<RefusedPath>{{"/data/.envrc", "/data", "/data/.envrc"}}));
+            (std::vector<RefusedPath>{written("/data/.envrc", "/data", "/data/.envrc")}));
   EXPECT_EQ(named("cat secret"), (std::vector<RefusedPath>{{work + "/secret", work}}));
   const std::vector<RefusedPath> none;
   EXPECT_EQ(named("cat .envrc .git/hooks/x; sed -n 1p .envrc; cp .envrc y; touch .git/x .envrc2 "
