@@ -286,7 +286,7 @@ Status copy_epoch(KeptLayer& layer, const std::string& from, const std::string& 
       const bool is_same = copied != nullptr && stat_beneath(tree.get(), key.second, info) &&
                            record.stamp == change_time(info);
       again.stamp = is_same ? copied->stamp : 0;
-      is.add(i, key.second, std::move(again));
+      is.add(i, key.second, again);
     }
   }
   return is.save(layer.store().epoch(to) + "/base");

@@ -124,7 +124,7 @@ Status all_or_none(KeptLayer& layer, const std::string& epoch, const std::vector
                    bool back, Paths& anew) {
   const std::string directory = layer.store().epoch(epoch);
   const LayerState& state = layer.state();
-  const Status status =
+  Status status =
       back ? undo_steps(state, directory, steps, anew) : do_steps(state, directory, steps);
   if (status.ok()) return status;
   Error error = status.error();

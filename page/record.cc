@@ -241,7 +241,9 @@ std::string take_member(Record& record, bool& has_time, const std::string& key,
   }
   if (value == "null") return "";
   if (key == "exit_code" || key == "duration_ms") return take_exact(record, key, value);
-  const auto named = [&](std::string wrong) { return wrong.empty() ? wrong : key + ": " + wrong; };
+  const auto named = [&](const std::string& wrong) {
+    return wrong.empty() ? wrong : key + ": " + wrong;
+  };
   const auto refusal = [&](std::string_view part) { return take_refusal(record, part); };
   const auto connection = [&](std::string_view part) { return take_connection(record, part); };
   if (key == "denials") record.refusals.clear();
@@ -285,7 +287,8 @@ std::optional<std::int64_t> read_time(std::string_view text) {
                                          std::chrono::day(static_cast<unsigned>(*day))};
   if (!date.ok()) return std::nullopt;
   const auto days = std::chrono::sys_days(date).time_since_epoch().count();
-  return ((std::int64_t{days} * 24 + *hour) * 60 + *minute) * 60'000 + *second * 1000 + fraction;
+  const std::int64_t minutes = (std::int64_t{days} * 24 + *hour) * 60 + *minute;
+  return (minutes * 60 + *second) * 1000 + fraction;
 }
 
 Reading read_record(std::string_view line) {

@@ -17,7 +17,7 @@ constexpr std::int64_t kDay = 24 * kHour;
 constexpr std::int64_t kWidths[] = {
     kSecond,      5 * kSecond, 15 * kSecond, kMinute,         5 * kMinute,
     15 * kMinute, kHour,       3 * kHour,    12 * kHour,      kDay,
-    7 * kDay,     28 * kDay,   364 * kDay,   10 * 364 * kDay, 200 * 364 * kDay};
+    7 * kDay,     28 * kDay,   364 * kDay,   364 * kDay * 10, 364 * kDay * 200};
 
 std::int64_t floor_divide(std::int64_t number, std::int64_t by) {
   return number / by - (number % by < 0 ? 1 : 0);
