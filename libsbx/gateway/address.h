@@ -34,6 +34,7 @@ std::optional<Endpoint> from_sockaddr(const sockaddr_storage& storage);
 // getsockname(2); nullopt when it fails.
 std::optional<Endpoint> local_endpoint(int socket_fd);
 
+// 127.0.0.0/8 and ::1.
 bool is_loopback(const IpAddress& address);
 // 127.0.0.1 and ::1, which host ports are mapped at; the rest of 127.0.0.0/8 is the sandbox's own.
 bool is_mapped_loopback(const IpAddress& address);

@@ -80,7 +80,9 @@ class ChunkReader {
   Fields trailers_;
 };
 
+// One chunk with its size (RFC 9112, 7.1); nothing for no data, since an empty chunk is the last.
 std::string chunk_text(std::string_view data);
+// The end of a chunked body.
 std::string last_chunk_text(const Fields& trailers);
 
 }  // namespace sbx::http

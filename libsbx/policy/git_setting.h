@@ -17,6 +17,8 @@ struct GitSetting {
   friend bool operator==(const GitSetting&, const GitSetting&) = default;
 };
 
+// Whether it may be shown inside: on the list of such keys, and with a value that looks like no
+// secret (names and addresses of people aside) and, of an alias, runs no program.
 bool is_shareable(const GitSetting& setting);
 
 }  // namespace sbx

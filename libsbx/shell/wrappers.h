@@ -17,6 +17,7 @@ struct Wrapper {
   bool may_begin_with_operand = false;  // one of its own, before its options
 };
 
+// By its name without directories, the dynamic linkers among them; nullptr where it is none.
 const Wrapper* find_wrapper(std::string_view program);
 
 // Those that do many things, and run a program where a verb says so.
