@@ -77,8 +77,7 @@ SBX_API int sbx_open(const char* options_json, sbx_session** session, sbx_error*
 
 /* Calls a method and waits for its answer.
  *
- * method: "run", "start", "status", "output", "stdin", "wait", "kill", "list", "reset", "check",
- *   "explain", "tool", "approve", "cancel".
+ * method: any of docs/sessions.md, such as "run".
  * params_json: an object, or NULL for {}.
  * result_json: receives the answer, which the caller releases with sbx_free(); may be NULL.
  * A command that is refused or fails is an answer, not an error. A call is at most 16 MiB
