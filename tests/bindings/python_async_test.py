@@ -75,6 +75,56 @@ class Asyncio(Case):
             asyncio.run(main())
         """)
 
+    def test_a_layer_is_compared_committed_and_taken_back(self):
+        self.env["XDG_STATE_HOME"] = self.base + "/state"
+        self.script("""if 1:
+            import asyncio, os, sbx
+            async def main():
+                async with sbx.AsyncSession(workspace=".", flags=["--layer", "x"]) as session:
+                    await session.run("echo new > a; echo b > b")
+                    layer = session.layer
+                    assert "+new" in await layer.diff() and "+new" not in await layer.diff("b")
+                    assert [c["kind"] for c in await layer.changes()] == ["created", "created"]
+                    assert await layer.checkpoint("one") == "one"
+                    await session.run("rm b")
+                    await layer.rollback("one")
+                    await layer.branch("y")
+                    assert [each["name"] for each in await session.layers()] == ["x", "y"]
+                    assert len(await layer.commit("b")) == 1 and os.path.exists("b")
+                    assert len(await layer.undo()) == 1 and not os.path.exists("b")
+                    await layer.discard("b")
+                    assert len(await layer.changes()) == 1
+            asyncio.run(main())
+        """)
+
+    def test_has_what_the_blocking_interface_has(self):
+        self.script("""if 1:
+            import inspect, sbx
+            from sbx import _layer, _request
+            for own, other in ((sbx.Session, sbx.AsyncSession), (sbx.Task, sbx.AsyncTask),
+                               (_layer.Layer, _layer.AsyncLayer)):
+                public = {name for name in vars(own) if not name.startswith("_")}
+                assert public <= set(vars(other)), public - set(vars(other))
+                for name in public:
+                    one, two = getattr(own, name), getattr(other, name)
+                    assert one.__doc__ and two.__doc__, name
+                    if callable(one):
+                        assert list(inspect.signature(one).parameters) == list(
+                            inspect.signature(two).parameters), name
+            # The keywords of a command stand in five places.
+            def keywords(function, *besides):
+                return {name: (its.annotation, its.default) for name, its
+                        in inspect.signature(function).parameters.items()
+                        if its.kind == its.KEYWORD_ONLY and name not in besides}
+            whole = keywords(_request.command_params)
+            started = {name: its for name, its in whole.items() if name != "shell"}
+            opening = set(keywords(sbx.Session))
+            for session in (sbx.Session, sbx.AsyncSession):
+                assert keywords(session.run, "check") == whole
+                assert keywords(session.start) == started
+            assert keywords(sbx.run, "check", *opening) == started
+        """)
+
     def test_leaves_nothing_where_it_is_not_closed(self):
         self.script(LEAVES + """
 async def main():

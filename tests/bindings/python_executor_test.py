@@ -202,6 +202,20 @@ assert seen == ["two\\n", True, True], seen
 assert not [t for t in threading.enumerate() if t.name.startswith("sbx")]
 """)
 
+    def test_a_callback_that_asks_to_exit_stops_no_other(self):
+        self.script("""
+import logging, sys, sbx
+logged = []
+handler = logging.Handler()
+handler.emit = lambda record: logged.append(record.exc_info[0])
+logging.getLogger("concurrent.futures").addHandler(handler)
+seen = []
+with sbx.Executor(1) as e:
+    e.submit("sleep 0.1").add_done_callback(lambda future: sys.exit(1))
+    e.submit("sleep 0.1").add_done_callback(lambda future: seen.append(future.result().ok))
+assert (seen, logged) == ([True], [SystemExit]), (seen, logged)
+""")
+
     def test_what_was_submitted_is_done_before_the_interpreter_ends(self):
         self.script("""
 import sbx

@@ -8,12 +8,13 @@ import asyncio
 import concurrent.futures
 import weakref
 from types import TracebackType
-from typing import Any, AsyncIterator, Callable, Dict, Mapping, Optional, Sequence, Type
+from typing import Any, AsyncIterator, Callable, Dict, List, Mapping, Optional, Sequence, Type
 
 from . import _result
 from ._backlog import Backlog
 from ._core import Core
 from ._errors import SbxError, SessionEnded
+from ._layer import AsyncLayer
 from ._request import (Command, Files, Input, PathLike, Presets, Time, command_params, milliseconds,
                        options)
 from ._result import Chunk, Output, Result, TaskStatus
@@ -157,6 +158,7 @@ class AsyncSession:
         return AsyncTask(self, await self.call("status", {"task_id": task_id}))
 
     async def list(self) -> "list[TaskStatus]":
+        """As Session.list()."""
         return [_result.task_status(task) for task in (await self.call("list"))["tasks"]]
 
     async def reset(self, *, grace: Optional[Time] = None) -> bool:
@@ -176,9 +178,21 @@ class AsyncSession:
         """A tool's answer (docs/tools.md)."""
         return dict(await self.call("tool", {"name": name, "params": dict(params)}))
 
+    @property
+    def layer(self) -> AsyncLayer:
+        """The layer that the session holds, with flags=["--layer", NAME]."""
+        return AsyncLayer(self.call, self._be_operator)
+
+    async def layers(self) -> "List[Dict[str, Any]]":
+        """The layers of the workspace."""
+        return list(await self.call("layer.list"))
+
+    async def _be_operator(self) -> None:
+        await self.call("hello", {"token": self._core.token})
+
     async def approve(self, digest: str) -> None:
         """Grants what `result.approval` asked for, once. The operator's: not for a model."""
-        await self.call("hello", {"token": self._core.token})
+        await self._be_operator()
         await self.call("approve", {"digest": digest})
 
 
@@ -208,6 +222,7 @@ class AsyncTask:
         return f"<sbx.AsyncTask {self.id}>"
 
     async def status(self) -> TaskStatus:
+        """As Task.status()."""
         return _result.task_status(await self._session.call("status", {"task_id": self.id}))
 
     async def output(self, since: Optional[int] = None) -> Output:

@@ -6,6 +6,7 @@ what was to be called when they are done."""
 from __future__ import annotations
 
 import concurrent.futures.thread
+import logging
 import os
 import queue
 import threading
@@ -92,7 +93,10 @@ class _Caller:
 
 def _call_all(calls: "queue.SimpleQueue[Optional[Callable[[], None]]]") -> None:
     for call in iter(calls.get, None):
-        call()
+        try:
+            call()
+        except BaseException:  # such as SystemExit, which is nobody's here; a Future catches the rest
+            logging.getLogger("concurrent.futures").critical("a callback ended by", exc_info=True)
 
 
 class _Work:
@@ -178,6 +182,9 @@ class Executor(concurrent.futures.Executor):
         return _results([self.submit(command, **request) for command in fn], timeout)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """As concurrent.futures has it: no more is taken; with `wait`, returns when what was
+        submitted and its callbacks are done and the session is closed. With `cancel_futures`, what
+        has not begun is cancelled. Of no effect in a fork."""
         if self._owner != os.getpid():
             return
         with self._lock:

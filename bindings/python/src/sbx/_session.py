@@ -161,6 +161,7 @@ class Session:
         return Task(self, self.call("status", {"task_id": task_id}))
 
     def list(self) -> "list[TaskStatus]":
+        """The tasks of this session, without their output. Raises: SessionEnded."""
         return [_result.task_status(task) for task in self.call("list")["tasks"]]
 
     def reset(self, *, grace: Optional[Time] = None) -> bool:
@@ -211,6 +212,8 @@ class Task:
         return f"<sbx.Task {self.id}>"
 
     def status(self) -> TaskStatus:
+        """Now, without waiting: with the output that is kept so far, from its start. Raises
+        InvalidRequest where the session keeps the task no longer."""
         return _result.task_status(self._session.call("status", {"task_id": self.id}))
 
     def output(self, since: Optional[int] = None) -> Output:

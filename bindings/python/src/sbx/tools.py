@@ -31,6 +31,7 @@ class ToolAnswer:
 
 @dataclass(frozen=True)
 class Tool:
+    """tool() makes it. `handle` waits for the tool's answer; any number of threads may call it."""
     name: str
     definition: Dict[str, Any]
     handle: Callable[[Mapping[str, Any]], ToolAnswer]
@@ -38,6 +39,7 @@ class Tool:
 
 @dataclass(frozen=True)
 class AsyncTool:
+    """async_tool() makes it. `handle` belongs to the session's loop."""
     name: str
     definition: Dict[str, Any]
     handle: Callable[[Mapping[str, Any]], Awaitable[ToolAnswer]]
