@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 from harness import SBX_RUN, SOURCE, until  # noqa: E402
 
 PATIENCE = 120
+TASKS = int(os.environ.get("SBX_TEST_SLURM_TASKS", "200"))  # while a node dies; 10000 by hand
 # Two at once, of two classes or two people, have ports of their own.
 PORT = 16000 + os.getpid() % 500 * 20
 
@@ -115,13 +116,13 @@ class Batch(Cluster):
         self.assert_nothing_left()
 
     def test_survives_the_death_of_a_node(self):
-        count = 200
+        count = TASKS
         path = self.tasks([{"id": str(i), "command": "sleep 0.1"} for i in range(count)])
         process = self.start("--jobs", "2", path)
-        self.assertTrue(until(lambda: os.path.exists(self.out) and len(self.results()) > 20, 60))
+        self.assertTrue(until(lambda: os.path.exists(self.out) and len(self.results()) > count / 10, PATIENCE))
         with open(f"{self.cluster}/node2.pid") as file:
             os.kill(int(file.read().split()[0]), signal.SIGKILL)
-        _, said = process.communicate(timeout=PATIENCE)
+        _, said = process.communicate(timeout=PATIENCE + count)
         self.assertEqual(process.returncode, 0, said)
         self.assertEqual(sorted(int(result["id"]) for result in self.results()), list(range(count)))
         self.assert_nothing_left()
