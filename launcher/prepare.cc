@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/loop.h"
 #include "base/paths.h"
+#include "base/system_places.h"
 #include "base/text.h"
 #include "host/globs.h"
 #include "host/outside_program.h"
@@ -60,11 +61,9 @@ constexpr const char* kHere = "the current directory";
 bool is_system_directory(std::string_view path) {
   if (path == "/") return true;
   if (is_below(path, "/var/tmp")) return false;
-  for (const std::string_view top :
-       {"/usr", "/bin", "/sbin", "/etc", "/var", "/opt", "/boot", "/dev", "/proc", "/sys"}) {
-    if (is_below(path, top)) return true;
-  }
-  return path.starts_with("/lib");  // /lib32, /lib64 …
+  static constexpr std::string_view kMore[] = {"/etc", "/var", "/opt", "/boot",
+                                               "/dev", "/proc", "/sys"};
+  return is_system_place(path) || is_below_any(path, kMore);
 }
 
 // The current directory, unless the operator names another. `warnings` tell what it opens.

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/files.h"
+#include "base/system_places.h"
 #include "base/text.h"
 #include "gateway/address.h"
 #include "host_files/places.h"
@@ -33,10 +34,10 @@ constexpr auto kOfTheMachine = std::to_array<std::string_view>(
      "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "adjtimex", "clock_adjtime", "iopl",
      "ioperm", "open_by_handle_at", "settimeofday", "clock_settime"});
 
-// For writing, and all below them, but for /var/tmp, what lies in /run/user, and homes in /var.
-constexpr auto kOfTheSystem =
-    std::to_array<std::string_view>({"/usr", "/bin", "/sbin", "/etc", "/lib", "/lib32", "/lib64",
-                                     "/libx32", "/opt", "/var", "/run", "/snap", "/nix", "/gnu"});
+// For writing, and all below them and the system's places, but for /var/tmp, what lies in
+// /run/user, and homes in /var.
+constexpr std::string_view kOfTheSystem[] = {"/etc",  "/opt", "/var", "/run",
+                                             "/snap", "/nix", "/gnu"};
 
 constexpr std::string_view kShell = "shells go by it";
 constexpr std::string_view kLogin = "a login or a desktop starts what it says";
@@ -298,10 +299,8 @@ std::string why_not_written(const std::string& path, const Guarded& guarded) {
                         (is_below(path, "/var") &&
                          std::any_of(guarded.homes.begin(), guarded.homes.end(),
                                      [&](const auto& home) { return is_below(path, home); }));
-  for (const std::string_view top : kOfTheSystem) {
-    if (is_below(path, top) && !is_users) {
-      return path + " belongs to the system, and is not for commands";
-    }
+  if (!is_users && (is_system_place(path) || is_below_any(path, kOfTheSystem))) {
+    return path + " belongs to the system, and is not for commands";
   }
   for (const std::string& home : guarded.homes) {
     for (const Never& row : kOfTheHome) {

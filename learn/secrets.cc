@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/files.h"
+#include "base/system_places.h"
 #include "base/text.h"
 #include "host/etc_private.h"
 #include "policy/policy.h"
@@ -157,11 +158,9 @@ void add_linked(const std::string& path, int deep, int& looks_left, FileIds& fil
 
 // Links into these lead to programs and to what everybody reads.
 bool is_of_the_system(const std::string& path) {
-  constexpr auto kPublic =
-      std::to_array<std::string_view>({"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt",
-                                       "/proc", "/sys", "/dev", "/run", "/snap", "/nix"});
-  return path == "/" || std::any_of(kPublic.begin(), kPublic.end(),
-                                    [&](std::string_view top) { return is_below(path, top); });
+  static constexpr std::string_view kPublic[] = {"/etc", "/opt",  "/proc", "/sys", "/dev",
+                                                 "/run", "/snap", "/nix",  "/gnu"};
+  return path == "/" || is_system_place(path) || is_below_any(path, kPublic);
 }
 
 bool holds_secret_so_deep(const std::string& directory, const FileIds& linked, int deep,

@@ -5,8 +5,8 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <array>
 
+#include "base/system_places.h"
 #include "base/text.h"
 #include "shell/arguments.h"
 #include "shell/marks.h"
@@ -14,25 +14,16 @@
 namespace sbx {
 namespace {
 
-// /dev/tcp and /dev/udp are connections that bash makes, and no files.
-constexpr std::array<std::string_view, 14> kHarmlessDevices = {
-    "/dev/null", "/dev/zero",  "/dev/full",   "/dev/random", "/dev/urandom",
-    "/dev/tty",  "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd",
-    "/dev/pts",  "/dev/shm",   "/dev/tcp",    "/dev/udp"};
+// Besides the plain ones. /dev/tcp and /dev/udp are connections that bash makes, and no files.
+constexpr std::string_view kHarmlessDevices[] = {"/dev/tty",    "/dev/stdin", "/dev/stdout",
+                                                 "/dev/stderr", "/dev/fd",    "/dev/pts",
+                                                 "/dev/shm",    "/dev/tcp",   "/dev/udp"};
 
-constexpr std::array<std::string_view, 13> kSystemBase = {"/usr",
-                                                          "/etc",
-                                                          "/bin",
-                                                          "/sbin",
-                                                          "/lib",
-                                                          "/lib32",
-                                                          "/lib64",
-                                                          "/libx32",
-                                                          "/libexec",
-                                                          "/nix/store",
-                                                          "/gnu/store",
-                                                          "/proc",
-                                                          "/sys/devices/system/cpu"};
+bool is_harmless_device(std::string_view path) {
+  return is_below_any(path, kPlainDevices) || is_below_any(path, kHarmlessDevices);
+}
+
+constexpr std::string_view kSystemBase[] = {"/etc", "/proc", "/sys/devices/system/cpu"};
 
 // "*", ".*", "**", ".[!.]*": a pattern that picks nothing out.
 bool matches_everything(std::string_view component) {
@@ -327,18 +318,13 @@ bool Places::may_write(std::string_view path) const {
 }
 
 bool Places::is_device(std::string_view path) {
-  if (!is_below(path, "/dev") || path == "/dev") return false;
-  return std::none_of(kHarmlessDevices.begin(), kHarmlessDevices.end(),
-                      [&](std::string_view device) { return is_below(path, device); });
+  return is_below(path, "/dev") && path != "/dev" && !is_harmless_device(path);
 }
 
 bool Places::is_in_roots(std::string_view path) const {
   if (is_own(path) || (!policy_.sandbox.home.empty() && is_below(path, policy_.sandbox.home)))
     return true;
-  if (std::any_of(kHarmlessDevices.begin(), kHarmlessDevices.end(),
-                  [&](std::string_view device) { return is_below(path, device); })) {
-    return true;
-  }
+  if (is_harmless_device(path)) return true;
   const auto& filesystem = policy_.sandbox.filesystem;
   return std::any_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
     return root.access != Access::kNone && is_below(path, root.path);
@@ -346,9 +332,7 @@ bool Places::is_in_roots(std::string_view path) const {
 }
 
 bool Places::is_confined(std::string_view path) const {
-  return is_in_roots(path) ||
-         std::any_of(kSystemBase.begin(), kSystemBase.end(),
-                     [&](std::string_view base) { return is_below(path, base); });
+  return is_in_roots(path) || is_system_place(path) || is_below_any(path, kSystemBase);
 }
 
 }  // namespace sbx

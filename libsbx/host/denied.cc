@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <map>
 
 #include "base/files.h"
 #include "base/owned_fd.h"
+#include "base/system_places.h"
 #include "base/text.h"
 #include "guard/names.h"
 #include "policy/environment.h"
@@ -125,14 +125,9 @@ class Search {
     const FilesystemProfile& files = policy_.sandbox.filesystem;
     if (files.base == Base::kHost) return true;
     if (files.home == HomeMode::kHost && is_below(directory, policy_.sandbox.home)) return true;
-    static constexpr std::array<std::string_view, 5> kSystem = {"/usr", "/bin", "/sbin",
-                                                                "/nix/store", "/gnu/store"};
-    const auto holds = [&](std::string_view place) { return is_below(directory, place); };
-    if (files.base == Base::kSystem && std::any_of(kSystem.begin(), kSystem.end(), holds)) {
-      return true;
-    }
+    if (files.base == Base::kSystem && is_system_place(directory)) return true;
     return std::any_of(files.roots.begin(), files.roots.end(), [&](const Root& root) {
-      return root.access != Access::kNone && holds(root.path);
+      return root.access != Access::kNone && is_below(directory, root.path);
     });
   }
 

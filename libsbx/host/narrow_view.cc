@@ -5,21 +5,20 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <map>
 #include <utility>
 
 #include "base/files.h"
+#include "base/system_places.h"
 #include "host/looks.h"
 
 namespace sbx {
 namespace {
 
-// What the base shows without a root, by name: a look is no different for whoever looks later.
-constexpr auto kOfBase = std::to_array<std::string_view>(
-    {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libexec", "/nix/store",
-     "/gnu/store", "/etc", "/var/lib", "/var/cache", "/sys"});
+// What the base shows besides without a root, by name: a look is no different for whoever looks
+// later.
+constexpr std::string_view kOfBase[] = {"/etc", "/var/lib", "/var/cache", "/sys"};
 
 // Made anew inside, whatever the host has there.
 bool is_made_anew(std::string_view path) {
@@ -30,9 +29,7 @@ Access shown_by_base(const Policy& policy, std::string_view path) {
   const Base base = policy.sandbox.filesystem.base;
   if (base == Base::kNone) return Access::kNone;
   if (base == Base::kHost) return is_below(path, "/tmp") ? Access::kNone : Access::kReadOnly;
-  const bool is_shown = std::any_of(kOfBase.begin(), kOfBase.end(),
-                                    [&](std::string_view top) { return is_below(path, top); });
-  return is_shown ? Access::kReadOnly : Access::kNone;
+  return is_system_place(path) || is_below_any(path, kOfBase) ? Access::kReadOnly : Access::kNone;
 }
 
 const ViewRoot* deepest_root(const View& view, std::string_view path) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/system_places.h"
 #include "host/closure.h"
 #include "host/denied.h"
 #include "host/etc_private.h"
@@ -93,12 +94,7 @@ class Inspector {
   }
 
   void add_system(bool links_only) {
-    for (const char* path :
-         {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libexec"}) {
-      add_system_path(path, links_only);
-    }
-    // Where functional package managers keep the programs that /usr or PATH point into.
-    for (const char* path : {"/nix/store", "/gnu/store"}) add_system_path(path, links_only);
+    for (const std::string_view path : kSystemPlaces) add_system_path(path, links_only);
     if (shows_whole_host()) return;
     for (const std::string_view path : kStateOfPackages) add_system_path(path, links_only);
     for (const std::string_view path : kMachine) add_system_path(path, links_only);
@@ -245,12 +241,13 @@ class Inspector {
   }
 
   Status add_devices() {
-    for (const char* path :
-         {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}) {
-      if (Node node = see(path); node.kind == NodeKind::kDevice) {
+    const auto add = [this](std::string_view path) {
+      if (Node node = see(std::string(path)); node.kind == NodeKind::kDevice) {
         view_.devices.push_back(std::move(node));
       }
-    }
+    };
+    for (const std::string_view path : kPlainDevices) add(path);
+    add("/dev/tty");
     for (std::size_t i = 0; i < policy_.sandbox.filesystem.devices.size(); ++i) {
       const std::string where = "/filesystem/devices/" + std::to_string(i);
       SBX_TRY(const std::string path,

@@ -4,6 +4,7 @@
 // narrower is granted entry by entry, since Landlock cannot take away what a parent gives.
 #include <algorithm>
 
+#include "base/system_places.h"
 #include "base/text.h"
 #include "plan/builder.h"
 #include "policy/http.h"
@@ -71,8 +72,8 @@ class RulePlanner {
           kLandlockFsReadFile | kLandlockFsReadDir | (nested_userns ? kLandlockFsWriteFile : 0),
           true);
     for (const Node& node : view_.devices) {
-      allow(node.path, is_profile_device(node.path) ? kDevice : kDevice & ~kLandlockFsIoctlDev,
-            false);
+      const bool is_plain = is_below_any(node.path, kPlainDevices);
+      allow(node.path, is_plain ? kDevice & ~kLandlockFsIoctlDev : kDevice, false);
     }
     if (input_.policy.sandbox.filesystem.base == Base::kHost) {
       grant(Node{"/", NodeKind::kDirectory, 0, 0}, kRead);
@@ -91,14 +92,6 @@ class RulePlanner {
   bool has_private_home() const {
     return !builder_.plan().home.empty() && builder_.plan().home != "/tmp" &&
            input_.policy.sandbox.filesystem.home == HomeMode::kPrivate;
-  }
-  // One that the profile names, by itself or by a pattern.
-  static bool is_profile_device(std::string_view path) {
-    for (const std::string_view own :
-         {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) {
-      if (path == own) return false;
-    }
-    return true;
   }
 
   void allow(std::string_view path, std::uint64_t rights, bool is_directory, op::FileId file = {}) {

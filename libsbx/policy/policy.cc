@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
+#include <span>
 #include <utility>
 
 #include "base/paths.h"
 #include "base/sha256.h"
+#include "base/system_places.h"
 #include "base/text.h"
 #include "policy/http.h"
 #include "policy/narrow.h"
@@ -203,17 +204,15 @@ std::string home_inside(const Profile& profile, const PolicyContext& context) {
   static constexpr std::string_view kNeutral = "/home/sandbox";
   if (!home.ok() || home.value() == "/") return std::string(kNeutral);
   const std::string& path = home.value();
-  const auto holds = [&](std::string_view taken) { return is_below(path, taken); };
   if (path == "/tmp") return std::string(kNeutral);
   static constexpr std::string_view kTaken[] = {
-      "/usr", "/bin", "/sbin",    "/lib",     "/lib64",    "/etc",       "/dev",        "/proc",
-      "/sys", "/run", "/var/tmp", "/var/run", "/var/lock", "/var/cache", "/nonexistent"};
+      "/etc",     "/dev",     "/proc",     "/sys",       "/run",
+      "/var/tmp", "/var/run", "/var/lock", "/var/cache", "/nonexistent"};
   const bool would_cover = std::any_of(
       kStateOfPackages.begin(), kStateOfPackages.end(),
       [&](std::string_view state) { return is_below(state, path) || is_below(path, state); });
-  return would_cover || std::any_of(std::begin(kTaken), std::end(kTaken), holds)
-             ? std::string(kNeutral)
-             : path;
+  const bool is_taken = is_system_place(path) || is_below_any(path, kTaken);
+  return would_cover || is_taken ? std::string(kNeutral) : path;
 }
 
 // The host's home is a root like any other, so that every layer shows it alike. One that is the

@@ -172,6 +172,7 @@ TEST(Never, AreSecretsTheMachineAndWhatSteersLaterRuns) {
         << path;
   }
   for (const char* path : {"/usr/lib",
+                           "/libexec/x",
                            "/etc/hosts",
                            "/home/ann/p/own.json",
                            "/home/ann/p",

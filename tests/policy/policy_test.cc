@@ -237,9 +237,10 @@ TEST(HomeInside, IsTheCallersOwnPathUnlessThatWouldCoverTheSystem) {
   EXPECT_EQ(home("/var/home/ann"), "/var/home/ann");
   EXPECT_EQ(home("/var/lib/jenkins"), "/var/lib/jenkins");
   EXPECT_EQ(home("/tmp/u"), "/tmp/u");
-  for (const char* path : {"", "/", "/tmp", "/usr/home/ann", "/var", "/var/lib",
-                           "/var/lib/dpkg/info", "/var/cache/man", "/var/tmp/u", "/run/u",
-                           "/nonexistent", "/dev", "/etc/x", "/home/../etc"}) {
+  for (const char* path :
+       {"", "/", "/tmp", "/usr/home/ann", "/var", "/var/lib", "/var/lib/dpkg/info",
+        "/var/cache/man", "/var/tmp/u", "/run/u", "/nonexistent", "/dev", "/etc/x", "/home/../etc",
+        "/libx32/u", "/gnu/store/x"}) {
     EXPECT_EQ(home(path), "/home/sandbox") << path;
   }
   Profile none;
