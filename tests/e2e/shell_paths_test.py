@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kept shell tells of paths that a call's text names: the same as of any run."""
+"""What the kept shell tells of paths that a call's text names, the same as of any run; and what is opened by its word."""
 
 import os
 import unittest
 
+from harness import until
 from shell_test import Case
 
 
@@ -61,6 +62,29 @@ class Paths(Case):
         result = self.run_kept(f"cat {self.outside}/fifo", timeout_ms=20000)
         self.assertEqual((result["status"], [entry[2] for entry in told(result)]),
                          ("exited", [f"{self.outside}/fifo"]), result)
+
+
+class Words(Case):
+    def test_no_fifo_is_written_to_by_a_forged_word(self):
+        """The shell names the pipes of a call, and what it runs can write such words too: of what the host shows
+        read-only, nothing is opened outside."""
+        with open(os.path.join(self.work, "forge.py"), "w") as out:
+            out.write("import os, sys, time\n"
+                      "says = f'/proc/{sys.argv[1]}/fd/51'\n"
+                      "while not os.path.exists(says): time.sleep(0.01)\n"  # until the call has ended
+                      "says = os.open(says, os.O_WRONLY)\n"
+                      "end = time.time() + 4\n"
+                      "open('forging', 'w')\n"
+                      "while time.time() < end: os.write(says, b'\\0pipes 40 41 30 /x\\0')\n")
+        self.says("mkfifo fifo; exec 30<>fifo; exec 40< <(sleep 20) 41< <(sleep 20)\n"
+                  "(python3 forge.py $$ </dev/null >/dev/null 2>&1 &)")
+        self.assertTrue(until(lambda: os.path.exists(os.path.join(self.work, "forging"))))
+        for _ in range(3):
+            self.run_kept("cat", stdin="from inside\n", timeout_ms=1500)
+        fifo = os.open(os.path.join(self.work, "fifo"), os.O_RDWR | os.O_NONBLOCK)
+        self.addCleanup(os.close, fifo)
+        with self.assertRaises(BlockingIOError):
+            self.fail(os.read(fifo, 100))
 
 
 if __name__ == "__main__":

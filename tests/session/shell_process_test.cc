@@ -10,11 +10,13 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "sys/calls.h"
@@ -132,6 +134,29 @@ TEST_F(ShellProcessTest, OpensNothingThatIsNoPipe) {
   ASSERT_TRUE(process.find(pty_.master.get()));
   for (const int fd : {file.get(), regular.get(), link.get(), pty_.slave.get(), 9999, -1}) {
     EXPECT_FALSE(process.open_pipe(fd, O_RDWR).ok()) << fd;
+  }
+}
+
+// It may be the host's, shown read-only.
+TEST_F(ShellProcessTest, OpensNoFifoThatHasAName) {
+  std::string directory = "/tmp/sbx-fifo-XXXXXX";
+  ASSERT_NE(mkdtemp(directory.data()), nullptr);
+  const std::string path = directory + "/fifo";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const OwnedFd host(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  const OwnedFd fifo(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  unlink(path.c_str());
+  rmdir(directory.c_str());
+  const Child shell([&] {
+    pty_.lead();
+    ready_.tell();
+  });
+  ready_.hear();
+  ShellProcess process;
+  ASSERT_TRUE(process.find(pty_.master.get()));
+  ASSERT_TRUE(fifo.is_open());
+  for (const int flags : {O_RDONLY, O_WRONLY, O_RDWR}) {
+    EXPECT_FALSE(process.open_pipe(fifo.get(), flags).ok()) << flags;
   }
 }
 
