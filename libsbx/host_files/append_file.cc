@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace sbx {
 namespace {
@@ -61,7 +62,19 @@ Result<AppendFile> AppendFile::open(const std::string& path, std::string_view wh
   return AppendFile(std::move(file), path, std::string(where));
 }
 
+Status AppendFile::follow() {
+  struct stat ours {};
+  struct stat there {};
+  const bool is_there = fstat(file_.get(), &ours) == 0 && lstat(path_.c_str(), &there) == 0 &&
+                        ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+  if (is_there) return {};
+  SBX_TRY(AppendFile anew, open(path_, where_));
+  file_ = std::move(anew.file_);
+  return {};
+}
+
 Status AppendFile::append_line(std::string_view line) {
+  SBX_CHECK_OK(follow());
   constexpr std::size_t kLong = 4096;
   bool is_torn = ends_torn(file_.get());
   const bool is_locked = is_torn || line.size() >= kLong;

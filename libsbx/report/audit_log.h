@@ -44,6 +44,9 @@ class Audit {
     return open(audit_place(policy, std::move(session)));
   }
 
+  // Whether a line can be added, also where the log was moved or removed: before anything starts.
+  Status check();
+
   // Adds the line. Where that fails, the outcome's error says so, unless it has one.
   void record(Outcome& outcome);
 

@@ -82,9 +82,11 @@ const SharedPolicy& Service::policy_or_own(const SharedPolicy& policy) const {
   return policy == nullptr ? session_.options().policy : policy;
 }
 
+Status Service::check_audit() { return audit_.ok() ? audit_.value().check() : audit_.error(); }
+
 // What ends at once is logged here, the rest when it ends: step().
 Result<TaskPointer> Service::begin(ClientId client, TaskKind kind, RunCall& command) {
-  if (!audit_.ok()) return audit_.error();
+  SBX_CHECK_OK(check_audit());
   if (const auto asks = clients_.find(client); asks != clients_.end()) {
     command.request.above_ceilings = asks->second.above_ceilings;
   }
@@ -114,7 +116,7 @@ Status Service::try_run(Ask& ask, RunCall& command) {
 }
 
 Result<TaskPointer> Service::shell() {
-  if (!audit_.ok()) return audit_.error();
+  SBX_CHECK_OK(check_audit());
   return session_.shell();
 }
 
@@ -220,11 +222,14 @@ Status Service::try_output(Ask& ask, const OutputCall& call) {
 
 void Service::output(Ask ask, const OutputCall& call) { finish(ask, try_output(ask, call)); }
 
+Result<TaskPointer> Service::find_running(std::string_view task_id) {
+  SBX_TRY(TaskPointer task, find(task_id));
+  if (task->is_running()) return task;
+  return Error{ErrorCode::kBadValue, "the task has ended", "/task_id", "start it again"};
+}
+
 Status Service::try_write_stdin(Ask& ask, std::string_view task_id, std::string text, bool close) {
-  SBX_TRY(const TaskPointer task, find(task_id));
-  if (!task->is_running()) {
-    return Error{ErrorCode::kBadValue, "the task has ended", "/task_id", "start it again"};
-  }
+  SBX_TRY(const TaskPointer task, find_running(task_id));
   const CallKey key = await(ask, Waits::kStdin, task);
   Status pushed = task->input().push(std::move(text), close, [this, key](Status status) {
     if (status.ok()) return answer_call(key);
@@ -258,6 +263,7 @@ Result<std::string> Service::key_text(std::string_view task_id, std::string_view
 }
 
 Result<TerminalSize> Service::resize(std::string_view task_id, TerminalSize size) {
+  SBX_CHECK_OK(find_running(task_id));
   SBX_TRY(const TaskPointer task, find_terminal(task_id));
   task->terminal()->resize(size);
   return task->terminal()->size();
@@ -392,7 +398,7 @@ std::optional<Service::Clock::time_point> Service::deadline() const {
 }
 
 Status Service::act(const LayerCall& call, const LayerAct::Reply& reply) {
-  if (call.changes && !audit_.ok()) return audit_.error();
+  if (call.changes) SBX_CHECK_OK(check_audit());
   const Policy& policy = *options().policy;
   const KeptLayer* const own = session_.layer();
   if (call.name.empty() && own == nullptr && call.action != "list") {

@@ -212,12 +212,14 @@ class Service {
 
   bool ask_clients(std::uint64_t question, const HttpQuestion& about);
   bool answer_question(std::string_view digest, bool is_allowed);
+  Status check_audit();
   Result<TaskPointer> begin(ClientId client, TaskKind kind, RunCall& command);
   Status try_run(Ask& ask, RunCall& command);
   Status try_start(Ask& ask, RunCall& command);
   Status try_output(Ask& ask, const OutputCall& call);
   Status try_write_stdin(Ask& ask, std::string_view task_id, std::string text, bool close);
   Result<TaskPointer> find(std::string_view task_id);
+  Result<TaskPointer> find_running(std::string_view task_id);
   Result<TaskPointer> find_terminal(std::string_view task_id);
   const SharedPolicy& policy_or_own(const SharedPolicy& policy) const;
 

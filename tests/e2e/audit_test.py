@@ -9,6 +9,7 @@ import subprocess
 import unittest
 
 import harness
+import session_harness
 
 TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA1cE3gI5"
 KEYS = [
@@ -199,6 +200,54 @@ class Audit(harness.Case):
         self.assertEqual(answer["argv"][-1], "true [REDACTED]")
         self.assertEqual(answer["description"], "with [REDACTED]")
         self.assertFalse(re.search(TOKEN, self.last.stdout.decode()))
+
+
+class Rotated(session_harness.Case):
+    """The log of a session is moved, removed or replaced while it runs."""
+
+    def setUp(self):
+        super().setUp()
+        self.log = os.path.join(self.base, "audit.jsonl")
+
+    def commands(self, path):
+        with open(path) as file:
+            return [json.loads(line)["command"] for line in file]
+
+    def goes_on_in_a_new_one(self, *flags):
+        _, peer = self.server("--workspace", self.work, *flags)
+        for i, take_away in enumerate((lambda: os.rename(self.log, self.log + ".1"), lambda: os.unlink(self.log))):
+            peer.call("run", command=f"echo {i}")
+            take_away()
+            peer.call("run", command=f"echo then {i}")
+            self.assertEqual(self.commands(self.log), [f"echo then {i}"])
+            os.unlink(self.log)
+        self.assertEqual(self.commands(self.log + ".1"), ["echo 0"])
+        return peer
+
+    def test_goes_on_in_a_new_one(self):
+        self.goes_on_in_a_new_one("--audit", os.path.relpath(self.log, self.work))
+
+    def test_what_ends_later_is_in_the_one_that_is_there_then(self):
+        _, peer = self.server("--workspace", self.work, "--audit", self.log)
+        task = peer.call("start", command="read x; exit 3")["task_id"]
+        os.rename(self.log, self.log + ".1")
+        peer.call("stdin", task_id=task, text="x\n")
+        peer.call("wait", task_id=task)
+        self.assertEqual((self.commands(self.log), self.commands(self.log + ".1")), (["read x; exit 3"], []))
+
+    def test_nothing_runs_where_no_new_one_can_be_had(self):
+        peer = self.goes_on_in_a_new_one("--audit", self.log)
+        real = self.write("real", "")
+        for put in (lambda: os.symlink(real, self.log), lambda: os.mkfifo(self.log), lambda: os.mkdir(self.log)):
+            put()
+            for method, more in (("run", {}), ("run", {"shell": "kept"}), ("start", {})):
+                error = peer.error(method, command="touch ran", **more)["data"]
+                self.assertEqual((error["code"], error["where"]), ("output_unwritable", "audit.file"))
+            (os.rmdir if os.path.isdir(self.log) else os.unlink)(self.log)
+        self.assertNotIn("ran", os.listdir(self.work))
+        self.assertEqual(os.stat(real).st_size, 0)
+        peer.call("run", command="echo last")
+        self.assertEqual(self.commands(self.log), ["echo last"])
 
 
 if __name__ == "__main__":

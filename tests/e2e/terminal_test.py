@@ -93,6 +93,11 @@ class Screens(Case):
             self.assertEqual(self.peer.error(method, task_id=plain, **more)["data"]["where"], "/task_id")
             self.assertEqual(self.peer.error(method, task_id="nope", **more)["data"]["code"], "task_not_found")
         self.assertEqual(self.peer.error("start", command="true", cols=5)["data"]["where"], "/pty")
+        over = self.task("true")
+        self.ended(over)
+        for method, more in (("resize", {"cols": 5, "rows": 5}), ("stdin", {"text": "x"})):
+            error = self.peer.error(method, task_id=over, **more)["data"]
+            self.assertEqual((error["code"], error["message"]), ("bad_value", "the task has ended"))
         task = self.task("cat")
         self.assertIn("Escape", self.peer.error("stdin", task_id=task, keys="Escpe")["data"]["hint"])
 
