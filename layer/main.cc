@@ -172,8 +172,10 @@ std::string misplaced_flag(const Row& row, const Action& action) {
 
 Done run(const Action& action) {
   std::vector<std::string_view> names;
+  std::string known;
   for (const Row& row : kActions) {
     names.emplace_back(row.name);
+    known += (known.empty() ? "" : ", ") + std::string(row.name);
     if (action.what != row.name) continue;
     if (!action.workspace.starts_with('/')) {
       return Refusal{bad_usage("no workspace is named", "--workspace"), {}};
@@ -203,11 +205,10 @@ Done run(const Action& action) {
     return run_audited(row, action);
   }
   const auto nearest = nearest_name(action.what, names);
-  return Refusal{Error{ErrorCode::kBadFlag,
-                       "no such action: '" + escape_control_bytes(action.what) + "'", "ACTION",
-                       nearest ? "did you mean " + std::string(*nearest) + "?"
-                               : "list, diff, commit, undo, discard, checkpoint, rollback, branch"},
-                 {}};
+  return Refusal{
+      Error{ErrorCode::kBadFlag, "no such action: '" + escape_control_bytes(action.what) + "'",
+            "ACTION", nearest ? "did you mean " + std::string(*nearest) + "?" : known},
+      {}};
 }
 
 bool write_all(int fd, std::string_view text) {

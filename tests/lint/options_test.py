@@ -3,6 +3,7 @@
 """options_test.py SBX_RUN SOURCE_DIR: every verb and option that --help shows stands in the man page
 and in the completions of all three shells that were built with it, the shells complete by them, and
 those of sbx-bwrap stand in its own page."""
+import json
 import os
 import re
 import shlex
@@ -171,6 +172,10 @@ def main(sbx_run, source):
                     if not re.search(option_form.format(re.escape(option)), text)]
         missing += [f"{page}: {verb}" for verb in verbs
                     if not re.search(verb_form.format(verb), text)]
+    # What sbx-layer knows, by its own table, is what sbx-run's says of it.
+    refused = json.loads(run(sbx_run, ["sh", "-c", "sbx-run layer 0 2>&- || test $? = 125"]))["error"]
+    if refused["where"] != "ACTION" or f"  {refused['hint']}\n" not in help_text(sbx_run, "layer"):
+        missing.append(f"sbx-run layer --help: {refused}")
     missing += wrongly_completed(sbx_run, os.path.join(built, "completions"))
     bwrap = os.path.join(os.path.dirname(sbx_run), "sbx-bwrap")
     if os.access(bwrap, os.X_OK):
