@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <functional>
 #include <set>
@@ -23,8 +24,6 @@
 namespace sbx {
 namespace {
 
-constexpr int kMaxDepth = 64;
-
 bool is_opaque(int fd) {
   char value = 0;
   return fgetxattr(fd, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
@@ -33,9 +32,9 @@ bool is_opaque(int fd) {
 // Beyond it a file that was only touched is listed, too.
 constexpr off_t kMostCompared = off_t{128} << 20;
 
-// Whether both are the same but for their times.
-bool is_same(int a_dir, const char* a_name, const struct stat& a, const std::string& b_path,
-             const struct stat& b) {
+// Whether both are the same but for their times. On no stack of a walk that goes deep.
+[[gnu::noinline]] bool is_same(int a_dir, const char* a_name, const struct stat& a,
+                               const std::string& b_path, const struct stat& b) {
   if (((a.st_mode ^ b.st_mode) & (S_IFMT | 07777)) != 0 || a.st_size != b.st_size) return false;
   std::array<std::array<char, 4096>, 2> bytes{};
   if (S_ISLNK(a.st_mode)) {
@@ -58,21 +57,30 @@ bool is_same(int a_dir, const char* a_name, const struct stat& a, const std::str
   return have_same_user_attributes(a_file.get(), b_file.get());
 }
 
+struct Found {
+  std::vector<Change> changes;
+  bool is_whole = true;  // nothing lies too deep
+};
+
 // What is left of a name and, where it is a directory, of all in it.
-void list_deleted(int dirfd, const char* name, const std::string& path, int depth,
-                  std::vector<Change>& out) {
-  if (out.size() >= kMaxChanges) return;
-  out.push_back({repair_utf8(path), "deleted"});
-  if (depth == kMaxDepth) return;
+void list_deleted(int dirfd, const char* name, const std::string& path, int depth, Found& out) {
+  if (out.changes.size() >= kMaxChanges) return;
+  out.changes.push_back({repair_utf8(path), "deleted"});
   Listing listing(dirfd, name, O_NOFOLLOW);
+  if (!listing.is_open() && errno == EMFILE) out.is_whole = false;
   while (const dirent* const entry = listing.is_open() ? listing.next() : nullptr) {
+    if (depth == kDeepest) {
+      out.is_whole = false;
+      return;
+    }
     list_deleted(listing.fd(), entry->d_name, path + "/" + entry->d_name, depth + 1, out);
   }
 }
 
 // `hides`: nothing of the host directory shows through.
-void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vector<Change>& out,
+void walk(int upper_fd, const std::string& host, bool hides, int depth, Found& found,
           Parted& parted, std::int64_t& bytes) {
+  std::vector<Change>& out = found.changes;
   Listing listing(upper_fd, ".");
   std::set<std::string, std::less<>> shown;
   while (const dirent* entry = listing.next()) {
@@ -84,10 +92,14 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vec
     bytes += upper.st_blocks * 512;
     const std::string path = host + "/" + std::string(name);
     const bool existed = lstat(path.c_str(), &lower) == 0;
+    if (!existed && errno == ENAMETOOLONG) {
+      found.is_whole = false;
+      continue;
+    }
     const bool was_directory = existed && S_ISDIR(lower.st_mode);
     if (hides) shown.emplace(name);
     if (S_ISCHR(upper.st_mode) && upper.st_rdev == makedev(0, 0)) {
-      if (existed) list_deleted(AT_FDCWD, path.c_str(), path, depth, out);
+      if (existed) list_deleted(AT_FDCWD, path.c_str(), path, depth, found);
       continue;
     }
     if (!was_directory || !S_ISDIR(upper.st_mode)) {
@@ -97,7 +109,7 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vec
                                                                                 : "replaced";
       if (was_directory) {
         const std::size_t at = out.size();
-        list_deleted(AT_FDCWD, path.c_str(), path, depth, out);
+        list_deleted(AT_FDCWD, path.c_str(), path, depth, found);
         out[at].kind = kind;
       } else if (!is_touched) {
         out.push_back({repair_utf8(path), kind});
@@ -105,24 +117,27 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vec
         if (is_same_file && lower.st_nlink > 1) parted.note(out.back().path);
       }
     }
-    if (!S_ISDIR(upper.st_mode) || depth == kMaxDepth) continue;
+    if (!S_ISDIR(upper.st_mode)) continue;
     constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     const OwnedFd child(openat(listing.fd(), entry->d_name, kFlags));
-    if (!child.is_open()) continue;
+    if (depth == kDeepest || !child.is_open()) {
+      found.is_whole = false;
+      continue;
+    }
     if (was_directory) {
       const OwnedFd real(open(path.c_str(), kFlags));
       const bool is_like = ((lower.st_mode ^ upper.st_mode) & 07777) == 0 &&
                            have_same_user_attributes(child.get(), real.get());
       if (!is_like) out.push_back({repair_utf8(path), "modified"});
     }
-    walk(child.get(), path, was_directory && (hides || is_opaque(child.get())), depth + 1, out,
+    walk(child.get(), path, was_directory && (hides || is_opaque(child.get())), depth + 1, found,
          parted, bytes);
   }
   if (!hides) return;
   Listing real(AT_FDCWD, host.c_str(), O_NOFOLLOW);
   while (const dirent* const entry = real.is_open() ? real.next() : nullptr) {
     if (shown.contains(std::string_view(entry->d_name))) continue;
-    list_deleted(real.fd(), entry->d_name, host + "/" + entry->d_name, depth, out);
+    list_deleted(real.fd(), entry->d_name, host + "/" + entry->d_name, depth, found);
   }
 }
 
@@ -131,14 +146,14 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vec
 std::vector<Change> list_changes(const std::vector<std::string>& lowers,
                                  const std::vector<OwnedFd>& uppers, Parted& parted,
                                  std::vector<std::int64_t>* sizes) {
-  std::vector<Change> out;
+  Found out;
   for (std::size_t i = 0; i < lowers.size() && i < uppers.size(); ++i) {
     std::int64_t bytes = 0;
     walk(uppers[i].get(), lowers[i] == "/" ? "" : lowers[i], false, 0, out, parted, bytes);
     if (sizes != nullptr) sizes->push_back(bytes);
   }
-  sort_changes(out);
-  return out;
+  sort_changes(out.changes, out.is_whole);
+  return std::move(out.changes);
 }
 
 std::string Parted::text(const std::string& by) const {
@@ -146,12 +161,12 @@ std::string Parted::text(const std::string& by) const {
   return by + ": its other names keep the former content: " + first_ + and_more(count_ - 1);
 }
 
-void sort_changes(std::vector<Change>& changes) {
+void sort_changes(std::vector<Change>& changes, bool is_whole) {
   std::sort(changes.begin(), changes.end(),
             [](const Change& a, const Change& b) { return a.path < b.path; });
-  if (changes.size() < kMaxChanges) return;
-  changes.resize(kMaxChanges);
-  changes.back() = {"…", "truncated"};
+  if (is_whole && changes.size() < kMaxChanges) return;
+  changes.resize(std::min(changes.size(), kMaxChanges - 1));
+  changes.push_back({"…", "truncated"});
 }
 
 }  // namespace sbx

@@ -12,10 +12,13 @@
 
 namespace sbx {
 
+// Directories within one another that are looked into, at the most.
+inline constexpr int kDeepest = 2000;
 // `lowers[i]` is the host directory that `uppers[i]` lies over. Sorted by path; at most 10,000
-// entries, the last one then being {"…", "truncated"}. `sizes`: what each takes, in bytes.
+// entries; {"…", "truncated"} is the last one of those that are not all. `sizes`: what each takes,
+// in bytes.
 inline constexpr std::size_t kMaxChanges = 10'000;
-void sort_changes(std::vector<Change>& changes);
+void sort_changes(std::vector<Change>& changes, bool is_whole);
 
 // Changed files with other names, which keep the former content: an overlay parts them.
 class Parted {

@@ -512,18 +512,20 @@ std::vector<Change> KeptLayer::changes() {
   parted_ = {};
   BaseRecords linked;
   for (const std::string& epoch : state_.stack) linked.load(store_.epoch(epoch) + kLinkedNames);
+  bool is_whole = true;
   for (std::size_t i = 0; i < state_.roots.size() && out.size() < kMaxChanges; ++i) {
-    list_root(i, linked, out);
+    is_whole = list_root(i, linked, out) && is_whole;
   }
-  sort_changes(out);
+  sort_changes(out, is_whole);
   return out;
 }
 
-void KeptLayer::list_root(std::size_t root, const BaseRecords& linked, std::vector<Change>& out) {
+// False: it goes deeper than is looked.
+bool KeptLayer::list_root(std::size_t root, const BaseRecords& linked, std::vector<Change>& out) {
   const std::string& host = state_.roots[root];
   const OwnedFd real = open_directory(host);
   const std::vector<OwnedFd> all = open_levels(levels(root));
-  if (!real.is_open() || all.empty()) return;
+  if (!real.is_open() || all.empty()) return true;
   const bool is_copy = state_.kind == KeptKind::kCopy;
   std::set<std::string> there;
   std::set<std::string> gone;  // below which nothing real shows
@@ -531,7 +533,7 @@ void KeptLayer::list_root(std::size_t root, const BaseRecords& linked, std::vect
   const auto add = [&](const std::string& path, const char* kind) {
     out.push_back({repair_utf8(host + "/" + path), kind});
   };
-  walk_merged(all, [&](const MergedEntry& entry) {
+  const bool is_whole = walk_merged(all, [&](const MergedEntry& entry) {
     there.insert(entry.path);
     if (entry.is_opaque || !S_ISDIR(entry.info.st_mode)) gone.insert(entry.path);
     const bool is_new = entry.level == 0 && !entry.is_whiteout;
@@ -566,6 +568,7 @@ void KeptLayer::list_root(std::size_t root, const BaseRecords& linked, std::vect
       add(key.second, "deleted");
     }
   }
+  return is_whole;
 }
 
 }  // namespace sbx

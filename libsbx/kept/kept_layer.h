@@ -49,6 +49,8 @@ class KeptLayer {
   LayerState& state() { return state_; }
   const LayerState& state() const { return state_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
+  // For a process that is to hold the layer beside this one: -1 where it is only looked at.
+  int lock() const { return lock_.get(); }
 
   // For the planner.
   ViewLayer view() const;
@@ -120,7 +122,7 @@ class KeptLayer {
   std::int64_t run_begun() const;
   void note_root(std::size_t root);
   void note_below(std::size_t root, int real, const std::string& path, std::int64_t touched_ns);
-  void list_root(std::size_t root, const BaseRecords& linked, std::vector<Change>& out);
+  bool list_root(std::size_t root, const BaseRecords& linked, std::vector<Change>& out);
 
   LayerStore store_;
   std::string name_;

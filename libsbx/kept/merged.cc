@@ -11,12 +11,11 @@
 #include <map>
 
 #include "base/files.h"
+#include "host_files/changes.h"
 #include "sys/calls.h"
 
 namespace sbx {
 namespace {
-
-constexpr int kMaxDepth = 2000;
 
 bool is_marked_opaque(int fd) {
   char value = 0;
@@ -132,7 +131,7 @@ class Walker {
     }
     if (!visit_(entry)) return false;
     // Its path may have become too long for any call.
-    if (depth == kMaxDepth || below.empty()) {
+    if (depth == kDeepest || below.empty()) {
       is_whole_ = false;
       return true;
     }

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
@@ -142,6 +143,34 @@ TEST_F(Changes, StopAtABoundAndSaySo) {
   const Lines found = lines();
   EXPECT_EQ(found.size(), 10'000U);
   EXPECT_EQ(found.back(), "truncated …");
+}
+
+// `levels` directories within one another, and a file in the last.
+void make_deep(const std::string& top, int levels) {
+  OwnedFd at(::open(top.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int i = 0; i < levels; ++i) {
+    ASSERT_EQ(::mkdirat(at.get(), "d", 0755), 0) << std::strerror(errno);
+    at.reset(::openat(at.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
+  const OwnedFd file(::openat(at.get(), "f", O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  ASSERT_TRUE(file.is_open());
+}
+
+TEST_F(Changes, GoDeepAndSayWhereTheyGoNoDeeper) {
+  make_deep(dir_.at("lower"), 90);
+  make_deep(dir_.at("upper"), 90);
+  std::string path;
+  for (int i = 0; i < 90; ++i) path += "d/";
+  dir_.file("upper/" + path + "new", "x");
+  EXPECT_EQ(lines(), Lines{"created " + path + "new"});
+  // Where the descriptors do not reach it is as below kDeepest.
+  struct rlimit files {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  struct rlimit few = files;
+  few.rlim_cur = 90;
+  setrlimit(RLIMIT_NOFILE, &few);
+  EXPECT_EQ(lines(), Lines{"truncated …"});
+  setrlimit(RLIMIT_NOFILE, &files);
 }
 
 TEST_F(Changes, ListEveryUpperDirectoryBelowItsOwnHostDirectory) {
