@@ -38,7 +38,7 @@ struct Action {
   bool patch = false;  // with json: the patch too
   bool dry_run = false;
   bool undo = false;
-  bool is_held = false;  // the caller holds the layer
+  bool is_held = false;  // the caller holds the layer, and has left its lock open here
   bool terminal = false;
   AuditPlace audit;  // and what its line says of the policy
   std::string profile;
@@ -57,8 +57,8 @@ struct Answer {
   std::string note;  // for stderr
 };
 
-// The layer, noted up to date; in memory where it is only looked at. Errors: those of
-// KeptLayer::find(), and kLayerInUse where a commit of it is unfinished.
+// The layer, noted up to date, unless it goes; in memory where it is only looked at. Errors: those
+// of KeptLayer::find(), and kLayerInUse where a commit of it is unfinished.
 Result<std::shared_ptr<KeptLayer>> find_layer(const Action& action, bool only_looks);
 
 // With paths as the layer's roots are named: symlinks that lead to a root are resolved, what lies

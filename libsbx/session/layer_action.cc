@@ -22,7 +22,7 @@ constexpr std::size_t kMostAnswer = std::size_t{16} << 20;
 }  // namespace
 
 Result<std::unique_ptr<LayerAction>> LayerAction::start(const std::vector<std::string>& words,
-                                                        const Environment& environment) {
+                                                        const Environment& environment, int lock) {
   SBX_TRY(const std::string program, companion("sbx-layer"));
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -42,7 +42,8 @@ Result<std::unique_ptr<LayerAction>> LayerAction::start(const std::vector<std::s
   }
   SBX_TRY(action->pid_, start_program({.arguments = std::move(arguments),
                                        .environment = pointers(variables).data(),
-                                       .output = out.get()}));
+                                       .output = out.get(),
+                                       .fourth = lock}));
   return action;
 }
 

@@ -37,10 +37,11 @@ struct LayerAct {
 
 class LayerAction {
  public:
-  // `words` as sbx-layer takes them. Errors: kPathNotFound, where that is not installed;
-  // kSetupFailed.
+  // `words` as sbx-layer takes them; `lock` of the layer that it changes is held until it has
+  // ended, whatever becomes of this process; -1: of none. Errors: kPathNotFound, where that is not
+  // installed; kSetupFailed.
   static Result<std::unique_ptr<LayerAction>> start(const std::vector<std::string>& words,
-                                                    const Environment& environment);
+                                                    const Environment& environment, int lock);
   ~LayerAction();  // waits for the process: a commit is not broken off; what only reads is ended
   LayerAction(const LayerAction&) = delete;
   LayerAction& operator=(const LayerAction&) = delete;

@@ -50,7 +50,8 @@ Status Session::act(std::vector<std::string> words, LayerAct act) {
     pool_.reset();  // what waits shows the layer as it was
     words.emplace_back("--held");
   }
-  Result<std::unique_ptr<LayerAction>> action = LayerAction::start(words, options_.inherited);
+  Result<std::unique_ptr<LayerAction>> action =
+      LayerAction::start(words, options_.inherited, changes ? layer_->lock() : -1);
   const Key key = next_key_++;
   Loop::Watch watched;
   if (action.ok()) {

@@ -84,6 +84,27 @@ class Busy(kept_harness.Kept):
         process.kill()
         self.assertTrue(harness.until(lambda: not self.helpers(), 3))
 
+    def test_a_commit_holds_the_layer_when_its_server_is_killed(self):
+        self.put("old", "1\n")
+        self.inside("for i in $(seq 2000); do echo x > n$i; done; echo 2 > old")
+        process, peer = self.serve()
+        peer.send("layer.commit")
+        self.assertTrue(harness.until(self.helpers))
+        helper, = self.helpers()
+        os.kill(helper, signal.SIGSTOP)
+        try:
+            process.kill()
+            process.wait()
+            for verb in ("commit", "undo", "discard"):
+                self.refused("layer_in_use", verb, "x")
+        finally:
+            os.kill(helper, signal.SIGCONT)
+        self.assertTrue(harness.until(lambda: not self.helpers()))
+        self.layer("commit", "x")  # nothing, or all
+        self.assertEqual((self.read("old"), len(os.listdir(self.work))), ("2\n", 2001))
+        self.layer("undo", "x")
+        self.assertEqual((self.read("old"), os.listdir(self.work)), ("1\n", ["old"]))
+
     def test_nor_does_it_outlast_its_client(self):
         self.text(120)
         path = self.base + "/socket"
