@@ -281,8 +281,9 @@ class Commit {
     return out;
   }
 
-  // Removals from the deepest on, then directories and files from the top, then the modes of
-  // directories, which may close them.
+  // Removals from the deepest on, then directories from the top, then files, those first that only
+  // get another mode, of which others may be names; then the modes of directories, which may close
+  // them.
   void order() {
     const std::map<TouchedKey, BaseRecord> closed = closed_parents();
     std::vector<Step> opens;
@@ -322,6 +323,13 @@ class Commit {
     std::sort(gone.begin(), gone.end(), by_path);
     std::reverse(gone.begin(), gone.end());
     std::stable_sort(made.begin(), made.end(), by_path);
+    const auto rank = [](const Step& step) {
+      return step.to.kind == BaseRecord::kDirectory ? 0
+             : is_same_content(step.from, step.to)  ? 1
+                                                    : 2;
+    };
+    std::stable_sort(made.begin(), made.end(),
+                     [&](const Step& a, const Step& b) { return rank(a) < rank(b); });
     std::sort(modes.begin(), modes.end(), by_path);
     std::reverse(modes.begin(), modes.end());
     steps_ = std::move(opens);
@@ -421,8 +429,7 @@ class Commit {
     SBX_CHECK_OK(keep(step.from, step.path, file, to, true));
     struct stat was {};
     struct stat is {};
-    if (step.from.kind == BaseRecord::kFile && fstat(file.get(), &was) == 0 &&
-        stat(to.c_str(), &is) == 0 && was.st_ino != is.st_ino &&
+    if (fstat(file.get(), &was) == 0 && lstat(to.c_str(), &is) == 0 && was.st_ino != is.st_ino &&
         (was.st_nlink > 1 || was.st_uid != is.st_uid || was.st_gid != is.st_gid)) {
       warnings_.push_back("an undo makes it anew, without its owner, group or other names: " +
                           repair_utf8(where({step.root, step.path})));
@@ -473,11 +480,11 @@ class Commit {
   // By the descriptor that was opened beneath the root.
   static Status keep(const BaseRecord& record, const std::string& path, const OwnedFd& file,
                      const std::string& to, bool may_link) {
+    if (may_link && file.is_open() && link_open(file.get(), AT_FDCWD, to)) return {};
     if (record.kind == BaseRecord::kLink) {
       return copy_link(file.get(), "", AT_FDCWD, to) ? Status()
                                                      : layer_failure("symlink(" + to + ")", errno);
     }
-    if (may_link && file.is_open() && link_open(file.get(), AT_FDCWD, to)) return {};
     if (record.kind != BaseRecord::kFile) return not_kept(path);
     const OwnedFd target(open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     struct stat info {};

@@ -91,13 +91,16 @@ Result<Blob> real_blob(int root, const std::string& path, std::size_t& left) {
               std::move(bytes)};
 }
 
+// What a run has just removed or replaced is there no more.
 Result<Blob> kept_blob(const Touched& touched, const std::string& path, std::size_t& left) {
   if (touched.now.kind == BaseRecord::kLink) {
-    return Blob{GIT_FILEMODE_LINK, read_link(AT_FDCWD, touched.file)};
+    std::string target = read_link(AT_FDCWD, touched.file);
+    return target.empty() ? Blob{} : Blob{GIT_FILEMODE_LINK, std::move(target)};
   }
   if (touched.now.kind != BaseRecord::kFile) return Blob{};
   const OwnedFd file = open_kept(touched);
   if (!file.is_open()) {
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ESTALE) return Blob{};
     return Error{ErrorCode::kPathRefused, "cannot be read: " + escape_control_bytes(path), path,
                  ""};
   }
@@ -148,7 +151,7 @@ class Sides {
     return git_index_entrycount(old_.get()) == 0 && git_index_entrycount(new_.get()) == 0;
   }
 
-  Result<std::string> patch(bool stat) {
+  Result<std::string> patch(bool stat, bool renames) {
     SBX_TRY(const Tree before, tree(old_.get()));
     SBX_TRY(const Tree after, tree(new_.get()));
     git_diff_options options{};
@@ -163,7 +166,9 @@ class Sides {
     git_diff_find_options find{};
     git_diff_find_options_init(&find, GIT_DIFF_FIND_OPTIONS_VERSION);
     find.flags = GIT_DIFF_FIND_RENAMES;
-    if (git_diff_find_similar(made, &find) != 0) return git_failure("git_diff_find_similar");
+    if (renames && git_diff_find_similar(made, &find) != 0) {
+      return git_failure("git_diff_find_similar");
+    }
     std::string out;
     const int failed =
         stat ? stat_text(made, out) : git_diff_print(made, GIT_DIFF_FORMAT_PATCH, add_line, &out);
@@ -385,7 +390,7 @@ class LayerDiff {
   Result<std::string> patch(std::size_t root) {
     Sides sides;
     SBX_CHECK_OK(sides.open());
-    // What becomes something else is deleted and made, and no source of a rename: git apply would
+    // What becomes something else is deleted and made, and neither end of a rename: git apply would
     // look for it in vain.
     Sides others;
     SBX_CHECK_OK(others.open());
@@ -448,9 +453,9 @@ class LayerDiff {
     if (unreadable > 0) {
       note_ += std::to_string(unreadable) + " changes of files that cannot be read are left out\n";
     }
-    SBX_TRY(std::string text, sides.patch(action_.stat));
+    SBX_TRY(std::string text, sides.patch(action_.stat, true));
     if (!others.is_empty()) {
-      SBX_TRY(const std::string more, others.patch(action_.stat));
+      SBX_TRY(const std::string more, others.patch(action_.stat, false));
       text += more;
     }
     if (left_unsaid > 0 && !action_.stat) {
@@ -477,6 +482,8 @@ class LayerDiff {
     const char is = touched.now.kind;
     const bool is_directory = was == BaseRecord::kDirectory || is == BaseRecord::kDirectory;
     const char* what = "special file";
+    // Gone by now, or real by now.
+    if (was != is && (is == BaseRecord::kFile || is == BaseRecord::kLink)) return {};
     if (was == is) {
       what = "mode or attributes";
     } else if (is_directory) {

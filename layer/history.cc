@@ -195,7 +195,9 @@ Result<std::shared_ptr<KeptLayer>> find_layer(const Action& action, bool only_lo
     return Error{ErrorCode::kLayerInUse, "a commit of the layer is unfinished", "layer",
                  "sbx-run layer commit NAME finishes it, with --undo it is taken back"};
   }
-  SBX_CHECK_OK(layer->note_touched(only_looks));
+  // Of one that goes nothing is written down: the disk may be full, of that very layer.
+  const bool goes = action.what == "discard" && action.arguments.empty();
+  if (!goes) SBX_CHECK_OK(layer->note_touched(only_looks));
   return layer;
 }
 

@@ -261,16 +261,17 @@ class Stepper {
 
   Status stage(const Step& step, const BaseRecord& to) {
     const std::string source = kept_path();
-    if (to.kind == BaseRecord::kLink) {
-      return copy_link(AT_FDCWD, source, directory_.get(), temporary_) ? Status()
-                                                                       : failed("make the symlink");
-    }
-    // The same FIFO, socket or device; and the very file, with its owner and its other names.
+    // The same FIFO, socket or device; and the very file or symlink, with its owner and its other
+    // names.
     const bool is_special = to.kind == BaseRecord::kOther;
     if (is_special ||
         (back_ && is_in_state(to, look_at_real(old_.get(), std::to_string(number_))))) {
       if (linkat(AT_FDCWD, source.c_str(), directory_.get(), temporary_.c_str(), 0) == 0) return {};
       if (is_special) return failed("put back");
+    }
+    if (to.kind == BaseRecord::kLink) {
+      return copy_link(AT_FDCWD, source, directory_.get(), temporary_) ? Status()
+                                                                       : failed("make the symlink");
     }
     if (!back_ && step.link >= 0 && link_to(steps_.at(static_cast<std::size_t>(step.link)), to)) {
       return {};

@@ -30,19 +30,25 @@ Links::Links(const KeptLayer& layer, const std::vector<OwnedFd>& roots, const To
 
 void Links::note(const Step& step, const Touched& touched) {
   const TouchedKey key{step.root, step.path};
-  if (step.to.kind == BaseRecord::kFile && touched.info.st_nlink > 1) {
-    Group& group = groups_[{touched.info.st_dev, touched.info.st_ino}];
-    if (!group.first) find_real(group, step.to);
-    if (!group.first) group.first = key;
-    if (*group.first != key) firsts_.emplace(key, *group.first);
-    ++group.taken;
-  }
   struct stat real {};
-  if (step.from.kind != BaseRecord::kFile || is_same_content(step.from, step.to) ||
-      !stat_beneath(roots_.at(step.root).get(), step.path, real) || real.st_nlink < 2) {
-    return;
+  const bool is_real = step.from.kind == BaseRecord::kFile &&
+                       stat_beneath(roots_.at(step.root).get(), step.path, real);
+  const Number its{real.st_dev, real.st_ino};
+  const bool stays = is_real && is_same_content(step.from, step.to);  // in another mode
+  if (step.to.kind == BaseRecord::kFile && touched.info.st_nlink > 1) {
+    const Number number{touched.info.st_dev, touched.info.st_ino};
+    Group& group = groups_[number];
+    if (!group.first) find_real(group, step.to);
+    if (stays && !group.real) {
+      group.first = key;
+      group.real = its;
+    }
+    if (!group.first) group.first = key;
+    numbers_.emplace(key, number);
+    if (!stays || group.real == its) ++group.taken;
   }
-  Names& names = names_[{real.st_dev, real.st_ino}];
+  if (!is_real || stays || real.st_nlink < 2) return;
+  Names& names = names_[its];
   names.all = real.st_nlink;
   ++names.taken;
   if (step.to.kind == BaseRecord::kFile) {
@@ -52,7 +58,6 @@ void Links::note(const Step& step, const Touched& touched) {
 
 // Those names that are one real file, as the layer has it.
 void Links::find_real(Group& group, const BaseRecord& wanted) {
-  struct stat first {};
   for (const TouchedKey& key : group.unchanged) {
     const Touched& touched = unchanged_.at(key);
     const int root = roots_.at(key.first).get();
@@ -61,18 +66,20 @@ void Links::find_real(Group& group, const BaseRecord& wanted) {
     if (!group.first) {
       const BaseRecord real = look_at_real(root, key.second);
       if (!is_in_state(wanted, real)) continue;
-      first = info;
+      group.real = {info.st_dev, info.st_ino};
       group.first = key;
       Touched& its = real_.emplace(key, touched).first->second;
       its.base = real;
     }
-    if (info.st_dev == first.st_dev && info.st_ino == first.st_ino) ++group.taken;
+    if (group.real == Number(info.st_dev, info.st_ino)) ++group.taken;
   }
 }
 
 const TouchedKey* Links::first_of(const TouchedKey& key) const {
-  const auto found = firsts_.find(key);
-  return found == firsts_.end() ? nullptr : &found->second;
+  const auto found = numbers_.find(key);
+  if (found == numbers_.end()) return nullptr;
+  const TouchedKey& first = *groups_.at(found->second).first;
+  return first == key ? nullptr : &first;
 }
 
 void Links::warn(std::vector<std::string>& warnings) {

@@ -43,6 +43,7 @@ class Links {
     std::size_t taken = 0;  // by steps, and real ones that stay together
     std::vector<TouchedKey> unchanged;
     std::optional<TouchedKey> first;
+    std::optional<Number> real;  // of the first one, where that stays the file that it is
   };
   // Of one real file.
   struct Names {
@@ -59,7 +60,7 @@ class Links {
   const TouchedMap unchanged_;
   const MayLink may_link_;
   std::map<Number, Group> groups_;
-  std::map<TouchedKey, TouchedKey> firsts_;
+  std::map<TouchedKey, Number> numbers_;  // of the steps
   TouchedMap real_;
   std::map<Number, Names> names_;
 };

@@ -189,10 +189,10 @@ Done run(const Action& action) {
     if (const std::string flag = misplaced_flag(row, action); !flag.empty()) {
       return Refusal{bad_usage(std::string(row.name) + " cannot honour " + flag, flag), {}};
     }
-    if (action.stat && action.name_only) {
+    if (int{row.run == diff_layer && action.json} + int{action.stat} + int{action.name_only} > 1) {
+      const char* const last = action.name_only ? "--name-only" : "--stat";
       return Refusal{
-          bad_usage("--stat and --name-only are two forms of a diff: one at a time", "--name-only"),
-          {}};
+          bad_usage("--json, --stat and --name-only are forms of a diff: one at a time", last), {}};
     }
     const bool is_named = row.run == list_layers && !action.name.empty();
     const auto count = static_cast<int>(action.arguments.size()) + (is_named ? 1 : 0);

@@ -354,6 +354,17 @@ for path in paths:
         self.assertEqual(sorted(os.listdir(self.copy + "/d ")), ["empty", "mode"])
         self.assertEqual(os.stat(self.copy + "/d /mode").st_mode & 0o777, 0o755)
 
+    def test_files_and_symlinks_that_change_places(self):
+        for name in ("real", "f"):
+            self.put(name, "".join(f"{name} {i}\n" for i in range(2000)))
+        for name, to in (("link", "real"), ("l1", "q"), ("l2", "q2")):
+            os.symlink(to, os.path.join(self.work, name))
+        self.keep_copy()
+        self.inside("rm link; mv real link; ln -s link real; rm l1 l2; cp f l1; cp f l2; rm f; ln -s l1 f")
+        applied = self.applied()
+        self.layer("commit", "x")
+        self.assertEqual(applied, tree(self.work))
+
     def test_what_cannot_be_shown_so_is_an_error(self):
         more = os.path.join(self.base, "more")
         os.mkdir(more)
@@ -362,8 +373,9 @@ for path in paths:
         self.assertIn("--root " + more, answer["error"]["hint"])
         self.assertIn("+2\n", self.layer("diff", "x", "--root", more, more + "/b"))
         self.assertEqual(self.layer("diff", "x", "--name-only", more + "/b"), more + "/b\n")
-        answer = self.refused("bad_flag", "diff", "x", "--stat", "--name-only")
-        self.assertIn("one at a time", answer["error"]["message"])
+        for forms in (("--stat", "--name-only"), ("--stat", "--json"), ("--name-only", "--json")):
+            answer = self.refused("bad_flag", "diff", "x", *forms)
+            self.assertIn("one at a time", answer["error"]["message"])
 
     def test_names_that_git_refuses_are_left_out_and_counted(self):
         self.keep_copy()

@@ -349,6 +349,24 @@ LAYER commit x > /dev/null; cat a; ls; wc -c < big
 
 
     @unittest.skipUnless(shutil.which("unshare"), "unshare is not installed")
+    def test_a_layer_that_fills_the_disk_can_be_discarded(self):
+        script = """
+mount -t tmpfs -o size=6m none "$PLACE" && cd "$PLACE" && mkdir work state && cd work
+export XDG_STATE_HOME="$PLACE/state"
+"$SBX_RUN" --layer x -c 'head -c 30000000 /dev/zero > big' > "$OUT/run.json"
+df --output=avail . | tail -1; "$SBX_RUN" layer commit x > /dev/null; echo $?
+"$SBX_RUN" layer discard x --json; "$SBX_RUN" layer list --json
+"""
+        place = os.path.join(self.base, "disk")
+        os.mkdir(place)
+        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
+                              env={**os.environ, "PLACE": place, "OUT": self.base}, capture_output=True,
+                              timeout=harness.BOUND, check=False)
+        if b"mount" in done.stderr:
+            self.skipTest(done.stderr.decode())
+        self.assertEqual(done.stdout.split(b"\n"), [b"    0", b"125", b'{"name":"x","discarded":"x"}', b"[]", b""], done)
+
+    @unittest.skipUnless(shutil.which("unshare"), "unshare is not installed")
     def test_a_disk_that_fills_while_a_tree_is_copied(self):
         script = """
 set -e

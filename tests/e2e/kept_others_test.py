@@ -2,8 +2,10 @@
 """Kept layers: real files that others change while they are committed, and whose files they are after a commit and its
 undo: inode, names, group, access lists."""
 
+import glob
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -24,12 +26,12 @@ def access_list(group, named, mask, user=1):
 
 
 class Traced(Kept):
-    def traced(self, inject, *words):
-        """sbx-layer, with some of its calls slowed down or failing."""
+    def traced(self, inject, *words, path=None):
+        """sbx-layer, with some of its calls, or those on a path, slowed down or failing."""
         if not shutil.which("strace"):
             self.skipTest("strace is not installed")
         return subprocess.Popen(
-            ["strace", "-qq", "-o", "/dev/null", "--inject=" + inject,
+            ["strace", "-qq", "-o", "/dev/null", *(("-P", path) if path else ()), "--inject=" + inject,
              os.path.join(os.path.dirname(harness.SBX_RUN), "sbx-layer"), *words, "--workspace", self.work],
             env=self.environment, cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
@@ -69,6 +71,16 @@ class Others(Traced):
         self.assertEqual(os.stat(outside + "/x").st_nlink, 1)
         if os.path.exists(self.work + "/b"):
             self.assertEqual(self.read("b"), "plain\n")
+
+    def test_a_file_that_goes_away_while_a_patch_is_made_is_as_if_it_were_not_there(self):
+        self.inside("echo 1 > gone; echo 2 > stays")
+        kept, = glob.glob(self.state + "/**/upper/gone", recursive=True)
+        process = self.traced("openat:error=ENOENT", "diff", "x", path=kept)
+        out, err = process.communicate(timeout=harness.BOUND)
+        if b"ptrace" in err:
+            self.skipTest("strace cannot trace here")
+        self.assertEqual((process.returncode, re.findall(b"(?m)^diff.*", out), err),
+                         (0, [b"diff --git a/stays b/stays"], b""))
 
     def replaced(self, inject, *words):
         """What `a` is, and what was said, where somebody replaces it while the call goes on."""
@@ -281,6 +293,48 @@ class Owned(Traced):
             self.assertEqual([getattr(now, key) for key in ("st_ino", "st_uid", "st_gid", "st_nlink", "st_mode")],
                              [getattr(was, key) for key in ("st_ino", "st_uid", "st_gid", "st_nlink", "st_mode")])
         self.assertEqual(self.inside("cat a c; ls")["stdout"], "2\n2\na\nc\n")
+
+    def linked_symlink(self):
+        os.symlink("t", self.work + "/l")
+        os.link(self.work + "/l", self.work + "/other", follow_symlinks=False)
+        if harness.is_root():
+            os.chown(self.work + "/l", 4321, 4322, follow_symlinks=False)
+        self.inside("rm l; echo x > l")
+
+    def test_nor_is_a_symlink_another_one_after_an_undo(self):
+        self.linked_symlink()
+        before = os.lstat(self.work + "/other")
+        for verb in ("commit", "undo"):
+            self.assertEqual(json.loads(self.layer(verb, "x", "--json"))["warnings"], [])
+        now = os.lstat(self.work + "/l")
+        self.assertEqual([getattr(now, key) for key in ("st_ino", "st_uid", "st_gid", "st_nlink")],
+                         [getattr(before, key) for key in ("st_ino", "st_uid", "st_gid", "st_nlink")])
+
+    def test_a_symlink_that_an_undo_makes_anew_is_named(self):
+        self.linked_symlink()
+        status, told = self.ended(self.traced("linkat:error=EPERM", "commit", "x"))
+        self.assertEqual(status, 0, told)
+        self.assertIn(f"warning: an undo makes it anew, without its owner, group or other names: {self.work}/l\n", told)
+
+    def test_another_name_of_a_file_that_gets_another_mode_is_one_of_the_real_file(self):
+        self.put("e", "x\n")
+        was = os.stat(self.work + "/e")
+        self.inside("ln e a; ln e z; chmod 444 e")
+        self.assertEqual(json.loads(self.layer("commit", "x", "--json"))["warnings"], [])
+        for name in "aez":
+            now = os.stat(os.path.join(self.work, name))
+            self.assertEqual((now.st_ino, now.st_nlink, now.st_mode & 0o777), (was.st_ino, 3, 0o444))
+        self.layer("undo", "x")
+        now = os.stat(self.work + "/e")
+        self.assertEqual((os.listdir(self.work), now.st_ino, now.st_mode), (["e"], was.st_ino, was.st_mode))
+        self.assertEqual(self.inside("stat -c '%h %a' a e z")["stdout"], "3 444\n" * 3)
+
+    def test_files_that_only_get_another_mode_stay_two_and_that_is_said(self):
+        for name in "ab":
+            self.put(name, "x\n")
+        self.inside("ln -f a b; chmod 444 a")
+        self.assertEqual(json.loads(self.layer("commit", "x", "--json"))["warnings"],
+                         [f"its other names in the layer are names of it no more: {self.work}/a"])
 
     def test_one_that_was_written_to_under_another_name_is_made_anew_and_said(self):
         self.put("a", "1\n")
