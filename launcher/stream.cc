@@ -16,7 +16,6 @@
 #include "base/loop.h"
 #include "base/utf8.h"
 #include "loop.h"
-#include "process.h"
 #include "report/account.h"
 #include "report/events.h"
 

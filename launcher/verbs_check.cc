@@ -4,7 +4,6 @@
 
 #include "flags.h"
 #include "prepare.h"
-#include "report/json.h"
 #include "report/judgement.h"
 #include "run/run.h"
 #include "session_verbs.h"

@@ -9,7 +9,6 @@
 #include <map>
 #include <string_view>
 
-#include "base/text.h"
 #include "policy/policy.h"
 #include "profile/shipped.h"
 

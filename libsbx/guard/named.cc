@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/paths.h"
-#include "base/text.h"
 #include "profile/forms.h"
 #include "shell/arguments.h"
 #include "shell/marks.h"

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/files.h"
-#include "base/text.h"
+#include "base/paths.h"
 
 namespace sbx {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/files.h"
-#include "base/text.h"
+#include "base/paths.h"
 #include "host/facts.h"
 #include "host/fifos.h"
 #include "host/git_outside.h"

@@ -10,7 +10,7 @@
 #include <map>
 #include <set>
 
-#include "base/text.h"
+#include "base/paths.h"
 #include "plan/builder.h"
 #include "plan/placements.h"
 #include "policy/http.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.h"
 #include "policy/policy.h"
 #include "profile/fields.h"
 #include "profile/upstream.h"

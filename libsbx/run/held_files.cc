@@ -13,7 +13,6 @@
 
 #include "base/owned_fd.h"
 #include "base/paths.h"
-#include "base/text.h"
 #include "host/globs.h"
 #include "host/protect.h"
 #include "sys/calls.h"

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "base/files.h"
-#include "base/text.h"
 #include "profile/upstream.h"
 
 namespace sbx {

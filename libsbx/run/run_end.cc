@@ -10,7 +10,6 @@
 #include "host_files/leftovers.h"
 #include "host_files/spill.h"
 #include "policy/futile_grants.h"
-#include "policy/request.h"
 #include "run/met_paths.h"
 #include "run/redaction.h"
 #include "run/run.h"

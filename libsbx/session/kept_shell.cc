@@ -19,7 +19,6 @@
 #include "run/answer.h"
 #include "run/caller_terminal.h"
 #include "session/shell_usage.h"
-#include "sys/calls.h"
 
 namespace sbx {
 namespace {
