@@ -14,11 +14,11 @@
 #include "learn/profile_file.h"
 #include "policy/http.h"
 #include "process.h"
+#include "profile/source.h"
 
 namespace sbx::learn {
 namespace {
 
-constexpr std::size_t kMostProfile = std::size_t{1} << 20;
 constexpr std::size_t kMostResult = std::size_t{16} << 20;
 
 Result<std::string> read_result(const std::string& from) {
@@ -102,7 +102,7 @@ bool needs_allowlist(const Document& profile, NetworkMode mode) {
 }  // namespace
 
 Result<int> grant(const GrantOptions& options) {
-  const Result<std::string> before = read_file(options.file, kMostProfile + 1);
+  const Result<std::string> before = read_file(options.file, kMaxProfileBytes + 1);
   if (!before.ok()) {
     return Error{
         ErrorCode::kProfileNotFound,

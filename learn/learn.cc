@@ -25,11 +25,11 @@
 #include "model/grant.h"
 #include "process.h"
 #include "profile/decode.h"
+#include "profile/source.h"
 
 namespace sbx::learn {
 namespace {
 
-constexpr std::size_t kMostProfile = std::size_t{1} << 20;
 constexpr int kMostRuns = 24;
 constexpr const char* kNoCopy =
     " is not written to while it learns: no layer can copy what is another user's";
@@ -93,7 +93,7 @@ class Learner {
     }
     has_rules_ = !granted_.network.http.empty() || !granted_.network.credentials.empty();
     if (!options_.merge.empty()) {
-      SBX_TRY(before_, read_file(options_.merge, kMostProfile));
+      SBX_TRY(before_, read_file(options_.merge, kMaxProfileBytes));
       const std::vector<Error> errors =
           validate_profile_text(before_, options_.merge, options_.search);
       if (!errors.empty()) return errors.front();

@@ -31,12 +31,6 @@ bool is_chained(std::string_view gap) {
          gap.find("&&") != std::string_view::npos && gap.find('\n') == std::string_view::npos;
 }
 
-std::string_view program_of(const Command& command) {
-  return command.words.empty() || !command.words.front().known
-             ? std::string_view()
-             : base_name(command.words.front().text);
-}
-
 constexpr std::string_view kTrap = "trap";
 
 bool is_child(const std::string& via) { return !is_listed(via, "eval source . builtin command"); }
@@ -227,7 +221,7 @@ class Walk {
     enter(command);
     use(at, at_.state.now);
     if (command.function >= 0) widen(seen_[command.function], at_.state.now);
-    const auto called = functions_.find(program_of(command));
+    const auto called = functions_.find(known_program_of(command));
     if (called != functions_.end() && widen(seen_[called->second], at_.state.now))
       called_[called->second] = seen_[called->second];
     follow(command);
@@ -363,7 +357,7 @@ class Walk {
   }
 
   void follow(const Command& command) {
-    const std::string_view program = program_of(command);
+    const std::string_view program = known_program_of(command);
     if (program == "cd" || program == "pushd") {
       change(Arguments(command, 1).operands(), program == "pushd");
     } else if (program == "popd") {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "guard/places.h"
+#include "shell/arguments.h"
 #include "shell/reading.h"
 
 namespace sbx {
@@ -31,6 +32,16 @@ class CommandIndex {
   std::vector<std::uint32_t> finds_;
   std::vector<std::uint32_t> fetchers_;
 };
+
+// The base name, as the text has it; empty where there is no word.
+inline std::string_view program_of(const Command& command) {
+  return command.words.empty() ? std::string_view() : base_name(command.words.front().text);
+}
+// Empty where it is not known, too.
+inline std::string_view known_program_of(const Command& command) {
+  return command.words.empty() || !command.words.front().known ? std::string_view()
+                                                               : program_of(command);
+}
 
 // One command of a reading, with what a rule may look at.
 struct Case {

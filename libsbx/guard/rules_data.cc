@@ -13,16 +13,7 @@
 namespace sbx {
 namespace {
 
-std::string_view program_of(const Command& command) {
-  return command.words.empty() ? std::string_view() : base_name(command.words.front().text);
-}
-
 // --- queries ---
-
-struct Query {
-  Span span;
-  std::string text;
-};
 
 // A here-string, or a here-document's body: it stands behind the command, up to its delimiter.
 std::string here_text(const Case& c, const Redirection& redirection) {

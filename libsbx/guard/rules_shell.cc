@@ -14,10 +14,6 @@ constexpr std::string_view kInterpreters =
     "python python2 python3 perl ruby node nodejs deno php lua";
 constexpr std::string_view kFetchers = "curl wget fetch aria2c http https lynx ftp";
 
-std::string_view program_of(const Command& command) {
-  return command.words.empty() ? std::string_view() : base_name(command.words.front().text);
-}
-
 // xargs sh -c, xargs -I{} sh -c {}: each line is a text.
 bool runs_lines(const Command& command, const Arguments& arguments) {
   const auto& via = command.via;

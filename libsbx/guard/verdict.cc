@@ -17,11 +17,6 @@
 namespace sbx {
 namespace {
 
-std::string_view program_of(const Command& command) {
-  if (command.words.empty() || !command.words.front().known) return "";
-  return base_name(command.words.front().text);
-}
-
 // As read_argv counts.
 std::string joined(const std::vector<std::string>& argv) {
   std::string out;
@@ -97,7 +92,8 @@ Result<Judgement> judge(const Policy& policy, const Request& request) {
   std::vector<Finding> supposed;
   for (std::size_t i = 0; i < reading.commands.size(); ++i) {
     const Command& command = reading.commands[i];
-    const Case c{reading, command, text, program_of(command), places, directories.of(i), index};
+    const Case c{reading, command,           text, known_program_of(command),
+                 places,  directories.of(i), index};
     std::vector<Finding>& findings = command.is_supposed ? supposed : out.findings;
     find_denied_names(policy, c, findings);
     if (commands.readonly) find_writes(c, findings);

@@ -32,7 +32,6 @@ constexpr std::size_t kMaxAlternates = 64;
 constexpr std::size_t kMaxIncludes = 64;
 constexpr std::size_t kMaxSettings = 4096;
 constexpr std::size_t kMostHeld = 256;  // worktrees: with more, none can be written
-constexpr std::string_view kPrefix = "gitdir: ";
 
 // Of a repository that another checkout has as its own: what commits and their upkeep write.
 constexpr auto kShared =
@@ -102,8 +101,8 @@ bool names_work_tree(const Found& found) {
 Found follow(const std::string& top) {
   Found found{.top = top, .is_file = true};
   const std::string line = first_line(join_path(top, ".git"));
-  if (!line.starts_with(kPrefix)) return found;
-  found.named = line.substr(kPrefix.size());
+  if (!line.starts_with(kGitFilePrefix)) return found;
+  found.named = line.substr(kGitFilePrefix.size());
   if (!found.named.starts_with('/')) found.named = join_path(top, found.named);
   found.directory = resolve(found.named, top);
   const std::string common =

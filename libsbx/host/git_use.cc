@@ -318,11 +318,10 @@ class Looker {
     struct stat info {};
     if (!fd.is_open() || fstat(fd.get(), &info) != 0 || is_stub(name)) return;
     if (S_ISDIR(info.st_mode)) return add_repository(name, top, depth);
-    static constexpr std::string_view kPrefix = "gitdir: ";
-    const std::optional<std::string> text = read_text(fd.get(), PATH_MAX + kPrefix.size());
+    const std::optional<std::string> text = read_text(fd.get(), PATH_MAX + kGitFilePrefix.size());
     out_[name] = mark_of(fd.get(), text);
-    if (!text || !text->starts_with(kPrefix)) return;
-    const auto directory = real(below(top, first_line(text->substr(kPrefix.size()))));
+    if (!text || !text->starts_with(kGitFilePrefix)) return;
+    const auto directory = real(below(top, first_line(text->substr(kGitFilePrefix.size()))));
     if (directory) add_repository(*directory, top, depth);
   }
 

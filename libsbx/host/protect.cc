@@ -231,10 +231,9 @@ class Resolver {
   // gitrepository-layout(5): a `.git` file holds "gitdir: PATH"; `commondir` in that directory
   // holds the path of the one with the hooks and the configuration.
   void follow_git_file(const std::string& path, Parts rest, bool report_missing) {
-    static constexpr std::string_view kPrefix = "gitdir: ";
     const std::optional<std::string> line = read_line(path, failure_);
-    if (!line || !line->starts_with(kPrefix)) return;
-    const std::string directory = resolve(line->substr(kPrefix.size()), parent_of(path));
+    if (!line || !line->starts_with(kGitFilePrefix)) return;
+    const std::string directory = resolve(line->substr(kGitFilePrefix.size()), parent_of(path));
     protect_git_directory(directory, rest, report_missing);
     const std::optional<std::string> common =
         directory.empty() ? std::nullopt

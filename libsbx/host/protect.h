@@ -17,6 +17,8 @@ namespace sbx {
 // settings of one checkout, which count where extensions.worktreeConfig is set.
 inline constexpr const char* kGitCommonDirectory = "commondir";
 inline constexpr const char* kGitWorktreeSettings = "config.worktree";
+// And what a `.git` that is a file begins with: the path of the directory follows.
+inline constexpr std::string_view kGitFilePrefix = "gitdir: ";
 
 // Appends to `out`, each path once. `roots` are all roots of the view: what a symlink or a `.git`
 // file leads to is protected where it lies in a writable one, and left alone elsewhere, since it

@@ -5,17 +5,15 @@
 #include <array>
 #include <charconv>
 
+#include "base/hex.h"
 #include "base/text.h"
 
 namespace sbx {
 namespace {
 
 constexpr std::string_view kMark = "sbx-layer 1";
-constexpr std::size_t kEpochName = 16;
 
-bool is_epoch(std::string_view name) {
-  return name.size() == kEpochName && name.find_first_not_of("0123456789abcdef") == name.npos;
-}
+bool is_epoch(std::string_view name) { return name.size() == kEpochName && is_hex(name); }
 
 template <typename T>
 bool read_number(std::string_view text, T& out) {

@@ -18,7 +18,8 @@ namespace sbx {
 enum class KeptKind : std::uint8_t { kOverlay, kCopy };
 const char* kept_kind_name(KeptKind kind);
 
-using Epochs = std::vector<std::string>;  // names in the pool, the oldest first
+inline constexpr std::size_t kEpochName = 16;  // digits of one's name
+using Epochs = std::vector<std::string>;       // names in the pool, the oldest first
 
 struct LayerState {
   KeptKind kind = KeptKind::kOverlay;

@@ -30,7 +30,6 @@
 namespace sbx {
 namespace {
 
-constexpr std::size_t kEpochName = 16;
 constexpr std::size_t kMostState = std::size_t{16} << 20;
 
 // What overlayfs takes for an upper directory must keep user attributes and whiteouts, and be no

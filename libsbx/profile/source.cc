@@ -20,7 +20,6 @@
 namespace sbx {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxInstalled = 1000;
 constexpr std::string_view kSuffix = ".json";
 
@@ -60,9 +59,9 @@ Error no_file(const std::string& path) {
 }
 
 Result<std::string> read_whole(int fd, const std::string& path) {
-  Result<std::string> text = read_up_to(fd, kMaxBytes + 1);
+  Result<std::string> text = read_up_to(fd, kMaxProfileBytes + 1);
   if (!text.ok()) return cannot_open(path, text.error().sys_errno);
-  if (text.value().size() > kMaxBytes) {
+  if (text.value().size() > kMaxProfileBytes) {
     return Error{.code = ErrorCode::kTooLarge,
                  .message = "the profile " + path + " is larger than 1 MiB",
                  .where = "",

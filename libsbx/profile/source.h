@@ -14,6 +14,8 @@ namespace sbx {
 
 struct ProfileSearch;
 
+inline constexpr std::size_t kMaxProfileBytes = std::size_t{1} << 20;
+
 struct ProfileSource {
   std::string label;      // "shipped:NAME" or the path
   std::string name;       // the shipped name, or the file's stem

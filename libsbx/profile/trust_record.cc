@@ -2,6 +2,7 @@
 // An entry is 64 digits and an absolute path; they are in order, each once.
 #include "profile/trust_record.h"
 
+#include "base/hex.h"
 #include "base/text.h"
 
 namespace sbx {
@@ -10,8 +11,7 @@ namespace {
 constexpr std::size_t kDigits = 64;
 
 bool is_entry(std::string_view entry) {
-  return entry.size() > kDigits && entry[kDigits] == '/' &&
-         entry.substr(0, kDigits).find_first_not_of("0123456789abcdef") == entry.npos;
+  return entry.size() > kDigits && entry[kDigits] == '/' && is_hex(entry.substr(0, kDigits));
 }
 
 }  // namespace

@@ -12,8 +12,6 @@
 namespace sbx {
 namespace {
 
-constexpr std::size_t kMaxOutput = 65536;
-
 std::optional<std::string> echo(const std::vector<Field>& words) {
   std::size_t i = 1;
   bool ends_line = true;

@@ -11,6 +11,8 @@
 
 namespace sbx {
 
+inline constexpr std::size_t kMaxOutput = 65536;  // more is not known
+
 // What a command's output depends on beside its words, with marks.
 struct OutputContext {
   std::string tmp;        // $TMPDIR

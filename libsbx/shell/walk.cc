@@ -11,7 +11,6 @@
 namespace sbx {
 namespace {
 
-constexpr std::size_t kMaxOutput = 65536;
 constexpr std::size_t kNodeWork = 256;  // about 65000 commands at most
 
 // Whether the block ends as `read` does.
