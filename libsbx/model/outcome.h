@@ -139,6 +139,8 @@ struct Outcome {
   std::vector<AllowedConnection> connections;  // oldest first, in bounded number
   std::uint64_t unlisted_connections = 0;      // beyond that
   std::uint64_t unlisted_requests = 0;
+  bool has_http =
+      false;  // rules or credentials count: connections are listed, be there any or none
   Redactions redactions;
   SandboxReport sandbox;
   std::optional<KeptReport> kept;  // printed as `layer`

@@ -144,7 +144,7 @@ void write_exchange(JsonWriter& json, const HttpExchange& exchange) {
 }  // namespace
 
 void write_connections(JsonWriter& json, const Outcome& outcome) {
-  if (outcome.connections.empty()) return;
+  if (outcome.connections.empty() && !outcome.has_http) return;
   write_array(json, "connections", outcome.connections, [&](const AllowedConnection& connection) {
     json.begin_object();
     write_text_or_null(json, "name", connection.name);

@@ -145,7 +145,7 @@ constexpr const char* kResultSchema = R"json({
       }
     },
     "connections": {
-      "description": "What the network policy let through; only where there is some.",
+      "description": "What the network policy let through; only where there is some, or HTTP rules or credentials count.",
       "type": "array",
       "items": {
         "type": "object", "additionalProperties": false,

@@ -59,6 +59,7 @@ void describe(Outcome& outcome, const Policy& policy, const Request& request,
   outcome.description = request.description;
   outcome.argv = plan.argv;
   outcome.cwd = plan.cwd;
+  outcome.has_http = policy.sandbox.http != nullptr;
   outcome.sandbox.profile = policy.run.name;
   outcome.sandbox.managed = policy.run.managed;
   outcome.sandbox.limits = plan.limits;

@@ -63,6 +63,9 @@ print(client.ask("/exfil", "POST"))
         self.assertEqual(requests[-1], ("POST", "/exfil", 200))
         self.assertNotIn("unlisted_requests", answer)
 
+    def test_is_there_where_nothing_was_asked_for(self):
+        self.assertEqual(self.inside("pass", {"host": PLAIN})["connections"], [])
+
     def test_connects_that_fail_take_the_room_of_no_other(self):
         answer = self.inside("""
 there = socket.getaddrinfo("allowed.test", 9999, socket.AF_INET)[0][4]

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "json/writer.h"
+#include "report/audit.h"
 #include "sample_outcomes.h"
 
 namespace sbx {
@@ -189,6 +190,14 @@ TEST(ErrorsJson, ListsEveryCodeOnceWithItsMeaning) {
     EXPECT_EQ(errors[i],
               Json({{"code", error_meanings()[i].name}, {"meaning", error_meanings()[i].meaning}}));
   }
+}
+
+TEST(Result, ListsConnectionsWhereHttpRulesCountEvenIfThereAreNone) {
+  EXPECT_FALSE(answer_of({}).contains("connections"));
+  Outcome outcome;
+  outcome.has_http = true;
+  EXPECT_EQ(answer_of(outcome)["connections"], Json::array());
+  EXPECT_EQ(Json::parse(audit_line({}, outcome))["connections"], Json::array());
 }
 
 TEST(ResultSchema, IsJsonAndRequiresExactlyTheKeysThatAreWritten) {
