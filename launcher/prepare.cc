@@ -61,7 +61,7 @@ constexpr const char* kHere = "the current directory";
 bool is_system_directory(std::string_view path) {
   if (path == "/") return true;
   if (is_below(path, "/var/tmp")) return false;
-  static constexpr std::string_view kMore[] = {"/etc", "/var", "/opt", "/boot",
+  static constexpr std::string_view kMore[] = {"/etc", "/var",  "/opt", "/boot",
                                                "/dev", "/proc", "/sys"};
   return is_system_place(path) || is_below_any(path, kMore);
 }
