@@ -267,6 +267,7 @@ void Connects::count_unshown(const Errand& errand) {
 void Connects::count_hosts_port(const Errand& errand) {
   const auto destination = from_sockaddr(errand.address);
   if (!destination || !rules_.own_network || !is_mapped_loopback(destination->address)) return;
+  if (gateway_ != nullptr && gateway_->is_published(*destination)) return;
   if (!host_listens(*destination)) return;
   count(errand, "connect", endpoint_text(*destination), host_port_grant(destination->port));
 }

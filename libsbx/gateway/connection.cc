@@ -78,7 +78,7 @@ void RelayedConnection::look_for_ruled() {
   std::vector<HostRule> hosts;
   if (context_.http != nullptr) hosts = context_.http->hosts_at(destination_.endpoint.port);
   std::erase_if(hosts, [](const HostRule& host) { return host.kind != HostRule::Kind::kName; });
-  if (hosts.empty()) return dial(literal_targets(destination_));
+  if (hosts.empty()) return dial(literal_targets(context_, destination_));
   const auto left = std::make_shared<std::size_t>(hosts.size());
   for (const HostRule& host : hosts) {
     context_.resolver.resolve(
@@ -90,7 +90,7 @@ void RelayedConnection::look_for_ruled() {
               std::find(found.begin(), found.end(), address) != found.end()) {
             self->may_be_ruled_ = true;
           }
-          if (--*left == 0) self->dial(literal_targets(self->destination_));
+          if (--*left == 0) self->dial(literal_targets(self->context_, self->destination_));
         });
   }
 }
@@ -156,7 +156,6 @@ void RelayedConnection::open_tunnel(OwnedFd proxy) {
 }
 
 void RelayedConnection::fail_upstream(const std::string& why) {
-  record_->address.clear();
   context_.deny("connect", destination_.text() + " (upstream proxy: " + why + ")", "");
   abort();
 }
@@ -165,6 +164,7 @@ void RelayedConnection::dial(std::vector<Endpoint> targets) {
   record_ = std::make_shared<AllowedConnection>();
   number_ = context_.records.next_number();
   record_->name = destination_.name;
+  if (destination_.name.empty()) record_->address = ip_text(destination_.endpoint.address);
   record_->port = destination_.endpoint.port;
   dialer_ = std::make_shared<Dialer>(
       context_.loop, std::move(targets), [this](OwnedFd server, const Endpoint& address) {
@@ -173,8 +173,8 @@ void RelayedConnection::dial(std::vector<Endpoint> targets) {
         if (!server.is_open()) {
           return has_upstream() ? fail_upstream("not reached") : fail();
         }
-        record_->address = ip_text(address.address);
         if (has_upstream()) return open_tunnel(std::move(server));
+        record_->address = ip_text(address.address);
         relay(std::move(server));
       });
   const auto dialer = dialer_;
@@ -221,13 +221,14 @@ void RelayedConnection::relay(OwnedFd server) {
   relay->start();
 }
 
-// A front for another host is refused; a server's own short names are none.
+// A front for another host is refused; a server's own short names are none. No entry would let it
+// pass: who wants the other host connects to that.
 bool RelayedConnection::judge_host(const std::string& host) {
   const bool is_free =
       host.find('.') == std::string::npos || host == destination_.name || destination_.name.empty();
   if (is_free && !is_other_ruled(host)) return true;
   const std::string said = host + ":" + std::to_string(destination_.endpoint.port);
-  context_.deny("http_host", said + " at " + destination_.text(), grant_of(host));
+  context_.deny("http_host", said + " at " + destination_.text(), "");
   return false;
 }
 
@@ -235,13 +236,6 @@ bool RelayedConnection::is_other_ruled(const std::string& host) const {
   if (context_.http == nullptr || host == destination_.name) return false;
   const bool is_unseen = host == kUnseenHosts && (may_be_ruled_ || !destination_.name.empty());
   return is_unseen || context_.http->covers_name(host);
-}
-
-// One that is allowed already has to be connected to itself.
-std::string RelayedConnection::grant_of(const std::string& host) const {
-  const std::uint16_t port = destination_.endpoint.port;
-  if (context_.rules.allows_name(host, port)) return {};
-  return allow_grant(context_.rules.mode(), host + ":" + std::to_string(port));
 }
 
 bool RelayedConnection::is_read() const {
@@ -290,8 +284,7 @@ bool RelayedConnection::judge_hello(bool readable, const std::string& server_nam
   }
   const std::string port = ":" + std::to_string(destination_.endpoint.port);
   const std::string said = is_named ? server_name + port : readable ? "(no name)" : "(unreadable)";
-  context_.deny("tls_sni", said + " at " + destination_.text(),
-                is_named ? grant_of(server_name) : std::string());
+  context_.deny("tls_sni", said + " at " + destination_.text(), "");
   return false;
 }
 

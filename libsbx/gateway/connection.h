@@ -56,7 +56,6 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   void refuse_reading(const std::string& why);
   bool judge_host(const std::string& host);
   bool is_other_ruled(const std::string& host) const;
-  std::string grant_of(const std::string& host) const;
   bool judge_hello(bool readable, const std::string& server_name);
   void abort();
   void finish();

@@ -51,11 +51,13 @@ Destination judge_destination(GatewayContext& context, const Endpoint& endpoint)
 }
 
 // A server on the host's loopback often listens on IPv4 only.
-std::vector<Endpoint> literal_targets(const Destination& destination) {
+std::vector<Endpoint> literal_targets(const GatewayContext& context,
+                                      const Destination& destination) {
   std::vector<Endpoint> targets{destination.endpoint};
   if (destination.is_host_port && destination.endpoint.address.is_v6) {
     targets.push_back({ipv4(127, 0, 0, 1), destination.endpoint.port});
   }
+  std::erase_if(targets, [&](const Endpoint& target) { return context.is_published(target); });
   return targets;
 }
 

@@ -3,6 +3,7 @@
 // are listed anew when they are asked for after a while.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -73,6 +74,7 @@ struct GatewayContext {
   HttpGate* http = nullptr;          // null: nothing is read
   bool has_ended = false;            // nothing of the sandbox is left
   std::optional<Upstream> upstream;  // what connections outside go through
+  std::vector<Endpoint> published;   // the host's ports that lead back inside
   std::vector<std::string> search;   // suffixes that the inside's resolver may try too
   NameMap names;
   Records records;
@@ -83,6 +85,9 @@ struct GatewayContext {
   OwnAddresses own;
   Resolver resolver;
 
+  bool is_published(const Endpoint& endpoint) const {
+    return std::find(published.begin(), published.end(), endpoint) != published.end();
+  }
   void deny(std::string operation, std::string target, std::string grant, std::string program = {});
 };
 
@@ -107,8 +112,10 @@ struct Destination {
   std::string text() const;  // "name:port" or "address:port"
 };
 Destination judge_destination(GatewayContext& context, const Endpoint& endpoint);
-// What is dialled for an address that stands for no name.
-std::vector<Endpoint> literal_targets(const Destination& destination);
+// What is dialled for an address that stands for no name. Nothing where that would lead back to a
+// server inside, which the command reaches by itself.
+std::vector<Endpoint> literal_targets(const GatewayContext& context,
+                                      const Destination& destination);
 void deny_destination(GatewayContext& context, const Destination& destination,
                       const std::string& operation, const std::string& program);
 

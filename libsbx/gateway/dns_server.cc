@@ -87,6 +87,16 @@ bool ends_with_label(std::string_view name, std::string_view suffix) {
   return name == suffix || (name.ends_with(suffix) && name[name.size() - suffix.size() - 1] == '.');
 }
 
+// "_service._proto.name", which is asked for what serves the name (RFC 2782).
+std::string_view served_name(std::string_view name) {
+  for (int label = 0; label < 2; ++label) {
+    const std::size_t dot = name.find('.');
+    if (!name.starts_with('_') || dot == std::string_view::npos) return {};
+    name.remove_prefix(dot + 1);
+  }
+  return name;
+}
+
 bool is_type(const DnsQuery& query, DnsType type) {
   return query.type == static_cast<std::uint16_t>(type);
 }
@@ -281,6 +291,7 @@ void DnsServer::answer(std::string_view message, bool is_tcp, const std::string&
   const auto reply = [&](DnsCode code, const std::vector<IpAddress>& addresses = {}) {
     respond(write_dns_reply(query, code, addresses, kTtl, max_size));
   };
+  const bool wants_address = is_type(query, DnsType::kA) || is_type(query, DnsType::kAaaa);
   if (read->code != DnsCode::kOk) {
     reply(read->code);
   } else if (query.name.empty() || ends_with_label(query.name, "arpa")) {
@@ -293,10 +304,11 @@ void DnsServer::answer(std::string_view message, bool is_tcp, const std::string&
     } else {
       reply(DnsCode::kOk);
     }
-  } else if (!context_.rules.allows_name(query.name)) {
+  } else if (!context_.rules.allows_name(query.name) &&
+             (wants_address || !context_.rules.allows_name(served_name(query.name)))) {
     refuse(query.name, program);
     reply(DnsCode::kNoSuchName);
-  } else if (!is_type(query, DnsType::kA) && !is_type(query, DnsType::kAaaa)) {
+  } else if (!wants_address) {
     reply(DnsCode::kOk);
   } else if (context_.upstream) {
     answer_number(query, reply);

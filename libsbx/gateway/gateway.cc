@@ -89,6 +89,7 @@ Status Gateway::add_listener_for_a_while(OwnedFd listener) {
 }
 
 Status Gateway::add_publish(OwnedFd listener, std::function<OwnedFd()> dial) {
+  if (const auto bound = local_endpoint(listener.get())) context_.published.push_back(*bound);
   return add(std::move(listener), std::move(dial));
 }
 
@@ -231,15 +232,14 @@ bool Gateway::would_relay(const Endpoint& destination) {
 }
 
 // Where it leads, when that is known, and to the host itself alone.
-std::vector<Endpoint> Gateway::own_targets(const Endpoint& destination) {
-  const Destination judged = judge_destination(context_, destination);
+std::vector<Endpoint> Gateway::own_targets(const Destination& judged) {
   if (context_.upstream && !judged.is_host_port) return {};
   std::vector<Endpoint> targets;
   if (judged.name.empty()) {
-    targets = literal_targets(judged);
+    targets = literal_targets(context_, judged);
   } else if (const auto known = context_.resolver.known(judged.name)) {
     for (const IpAddress& address : known->addresses) {
-      targets.push_back({address, destination.port});
+      targets.push_back({address, judged.endpoint.port});
       if (!context_.rules.allows_resolved(targets.back(), context_.own.get())) return {};
     }
   }
@@ -252,7 +252,9 @@ std::vector<Endpoint> Gateway::own_targets(const Endpoint& destination) {
 }
 
 void Gateway::look_for_server(const Endpoint& destination, std::function<void(bool)> tell) {
-  std::vector<Endpoint> targets = own_targets(destination);
+  const Destination judged = judge_destination(context_, destination);
+  if (judged.name.empty() && literal_targets(context_, judged).empty()) return tell(false);
+  std::vector<Endpoint> targets = own_targets(judged);
   if (targets.empty() || std::any_of(targets.begin(), targets.end(), host_listens)) {
     return tell(true);
   }

@@ -68,6 +68,8 @@ class Gateway {
   // a second it is closed (what waits in it is accepted first), so that its port is free again for
   // servers inside and a scan of ports does not use up descriptors.
   Status add_listener_for_a_while(OwnedFd listener);
+  // Whether it is a port of the host that leads back inside.
+  bool is_published(const Endpoint& endpoint) const { return context_.is_published(endpoint); }
   // Whether a connection to exactly `destination` would find an open listener of ours; it then
   // stays open for another second. The session makes one where there is none.
   bool has_listener(const Endpoint& destination);
@@ -125,7 +127,7 @@ class Gateway {
   void close(const Listener& listener);
   Listener* find(const Endpoint& bound);
   void start(OwnedFd client, const Listener& listener);
-  std::vector<Endpoint> own_targets(const Endpoint& destination);
+  std::vector<Endpoint> own_targets(const Destination& judged);
 
   GatewayContext context_;
   DnsServer dns_;

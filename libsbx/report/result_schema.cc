@@ -152,7 +152,7 @@ constexpr const char* kResultSchema = R"json({
         "required": ["name", "address", "port", "bytes_out", "bytes_in"],
         "properties": {
           "name": {"type": ["string", "null"]},
-          "address": {"description": "What answered.", "type": ["string", "null"]},
+          "address": {"description": "The literal address, or what answered under the name.", "type": ["string", "null"]},
           "port": {"type": "integer"},
           "bytes_out": {"type": "integer", "minimum": 0},
           "bytes_in": {"type": "integer", "minimum": 0},

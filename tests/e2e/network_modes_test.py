@@ -217,6 +217,18 @@ print("each")
         self.assertEqual(answer["sandbox"]["published"],
                          [{"host": "127.0.0.1:18000", "port": 8000}])
 
+    def test_a_published_port_leads_nobody_inside_back_to_it(self):
+        wait = ("sleep 1; python3 -m http.server 18002 --bind 127.0.0.1 >/dev/null 2>&1 & until curl -sf -o /dev/null"
+                " localhost:18002/; do sleep 0.1; done; kill $!; echo up")
+        for flags in ((), ("--host-port", "18002"), ("--allow-host", "127.0.0.1:18002")):
+            answer = self.sh(wait, "--publish", "18002", *flags)
+            self.assertEqual((answer["stdout"], answer["denials"], answer.get("connections")),
+                             ("up\n", [], None), (flags, answer))
+            # Where nobody listens inside it is refused at once.
+            answer = self.sh("curl -sS -m5 127.0.0.1:18002/ || echo $?", "--publish", "18002", *flags)
+            self.assertEqual((answer["stdout"], answer["denials"], answer.get("connections")),
+                             ("7\n", [], None), (flags, answer))
+
     def test_the_operators_variable_grants_and_takes_the_network(self):  # C7
         command = "curl -sS -m5 http://other.test/ || echo none"
         for value, profile, expected in (("true", "default", "other.test/ outside\n"),

@@ -103,14 +103,17 @@ class Allowlist(Networked):
                          " curl -sS --cacert cert.pem --connect-to other.test:443:allowed.test:443"
                          " https://other.test/bad", *self.ALLOW)
         self.assertEqual(answer["stdout"], "allowed.test/good tls\n", answer)
-        self.assertEqual(len(self.denials(answer, "tls_sni")), 1, answer["denials"])
+        self.assertEqual([(d["target"], d["grant"]) for d in answer["denials"] if d["operation"] == "tls_sni"],
+                         [("other.test:443 at allowed.test:443", "")], answer["denials"])
 
     def test_plain_http_for_another_name_is_refused(self):
         answer = self.sh("curl -sS -m 5 http://allowed.test/a; curl -sS -m 5 -H 'Host: other.test'"
                          " http://allowed.test/b; curl -sS -m 5 -x http://allowed.test:80"
                          " http://other.test/c; printf ping", *self.ALLOW)
         self.assertEqual(answer["stdout"], "allowed.test/a outside\nping", answer)
-        self.assertEqual(set(self.denials(answer, "http_host")), {"other.test:80 at allowed.test:80"})
+        # No entry would let it pass there.
+        self.assertEqual([(target, d["grant"]) for target, d in self.denials(answer, "http_host").items()],
+                         [("other.test:80 at allowed.test:80", "")])
 
     def test_http2_without_tls_is_refused_to_a_name(self):
         """Its hosts are not seen."""
@@ -351,7 +354,8 @@ class Upstream(Networked):
         for line in ("allowed.test:80", "secret.test:80", "allowed.test:443", "10.77.0.1:8080"):
             self.assertIn(f"CONNECT {line}\n", self.asked())
         self.assertEqual(answer["denials"], [])
-        self.assertEqual({c["address"] for c in answer["connections"]}, {"127.0.0.1"})
+        self.assertEqual({(c["name"], c["address"]) for c in answer["connections"]},  # never the proxy's
+                         {("allowed.test", None), ("secret.test", None), (None, "10.77.0.1")})
         self.assertNotIn("secret.test", self.looked_up())
 
     def test_the_callers_own_proxy_variables_are_not_tried_inside(self):

@@ -13,6 +13,7 @@ namespace sbx::test {
 namespace {
 
 constexpr std::uint16_t kTypeTxt = 16;
+constexpr std::uint16_t kTypeSrv = 33;
 constexpr std::uint16_t kTypeHttps = 65;
 
 class DnsTest : public testing::Test {
@@ -65,6 +66,13 @@ TEST_F(DnsTest, SaysThatAnAllowedNameHasNoOtherRecords) {
   EXPECT_EQ(code(*world, "evil.test", kTypeTxt), "#3 with 0");
   EXPECT_EQ(code(*world, "1.0.18.198.in-addr.arpa", 12), "#3 with 0");
   EXPECT_FALSE(world->is_denied("dns", "1.0.18.198.in-addr.arpa"));
+  // apt asks which servers an allowed name has.
+  EXPECT_EQ(code(*world, "_http._tcp.a.test", kTypeSrv), "#0 with 0");
+  EXPECT_FALSE(world->is_denied("dns", "_http._tcp.a.test"));
+  for (const char* const name : {"_http._tcp.evil.test", "_http.a.test", "http._tcp.a.test"}) {
+    EXPECT_EQ(code(*world, name, kTypeSrv), "#3 with 0") << name;
+  }
+  EXPECT_EQ(code(*world, "_http._tcp.a.test", 1), "#3 with 0");
 }
 
 TEST_F(DnsTest, TellsANameThatDoesNotExistFromAServerThatDoesNotAnswer) {

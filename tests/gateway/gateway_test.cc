@@ -231,6 +231,7 @@ TEST_F(GatewayTest, ResetsTheClientWhenNobodyListensThere) {
   world.listen_inside({80});
   EXPECT_TRUE(is_refused(world, at("203.0.113.7", 80)));
   EXPECT_TRUE(world.denials().empty());
+  EXPECT_EQ(world.gateway().connections().front().address, "203.0.113.7");
 }
 
 TEST_F(GatewayTest, TriesTheNextAddressOfANameWhenOneDoesNotAnswer) {
@@ -326,6 +327,36 @@ TEST_F(GatewayTest, PublishesAPortOfTheSandboxOnTheHost) {
   }));
   expect_talk(world, client.get(), accepted.get());
   EXPECT_TRUE(world.gateway().connections().empty());
+}
+
+// A connection would come back to itself.
+TEST_F(GatewayTest, LeadsToNoPortThatItPublishes) {
+  World world({"127.0.0.1:13004", "loop.test:13004"}, [](GatewayOptions& options) {
+    options.host_ports = {13003};
+    options.hosts = "127.0.0.1 loop.test";
+  });
+  std::size_t visitors = 0;
+  for (const int port : {13003, 13004}) {
+    ASSERT_TRUE(world.gateway()
+                    .add_publish(outside_tcp(at("127.0.0.1", port)),
+                                 [&visitors] { return ++visitors, OwnedFd(); })
+                    .ok());
+  }
+  world.listen_inside({13003, 13004});
+  world.serve_dns_inside();
+  for (const Endpoint& published :
+       {at("127.0.0.1", 13003), at("::1", 13003), at("127.0.0.1", 13004)}) {
+    std::optional<bool> told;
+    if (!published.address.is_v6) {
+      world.gateway().look_for_server(published, [&](bool is) { told = is; });
+      EXPECT_FALSE(told.value_or(true));
+    }
+    EXPECT_TRUE(is_refused(world, published));
+  }
+  EXPECT_EQ(visitors, 0U);
+  // By a name it is somebody else's server for all that the command knows.
+  EXPECT_TRUE(is_refused(world, at(world.lookup("loop.test"), 13004)));
+  EXPECT_EQ(visitors, 1U);
 }
 
 TEST_F(GatewayTest, ResetsAVisitorOfAPublishedPortWhereNothingListens) {
@@ -475,8 +506,8 @@ class UpstreamTest : public GatewayTest {
     world_->listen_inside({80});
     world_->serve_dns_inside();
     listener_ = outside_tcp(at("203.0.113.9", 3128));
-    std::tie(client_, proxy_) =
-        world_->connect_through(at(world_->lookup(name), 80), listener_.get());
+    std::tie(client_, proxy_) = world_->connect_through(
+        at(parse_ip(name) ? name : world_->lookup(name), 80), listener_.get());
     ASSERT_TRUE(proxy_.is_open());
     Seen seen;
     const std::string asked = "CONNECT " + name + ":80 HTTP/1.1\r\nHost: " + name +
@@ -502,6 +533,14 @@ TEST_F(UpstreamTest, IsAskedForNamesAndTalkedThrough) {
   connect("example.test");  // which no name server knows
   ASSERT_TRUE(send_all(proxy_.get(), "HTTP/1.1 200 OK\r\nVia: x\r\n\r\n"));
   expect_talk(*world_, client_.get(), proxy_.get());
+  EXPECT_EQ(world_->gateway().connections().front().address, "");
+}
+
+TEST_F(UpstreamTest, IsNotTheAddressOnRecord) {
+  connect("203.0.113.7");
+  EXPECT_EQ(seen_after("HTTP/1.1 403 Forbidden\r\n\r\n").bytes, "");
+  ASSERT_EQ(world_->gateway().connections().size(), 1U);
+  EXPECT_EQ(world_->gateway().connections().front().address, "203.0.113.7");
 }
 
 TEST_F(UpstreamTest, ItsAnswerMayComeInPiecesWithTheServersFirstBytesBehind) {

@@ -77,6 +77,7 @@ TEST_F(SniTest, RefusesAHelloForAnotherName) {
   ASSERT_TRUE(send_all(client_.get(), client_hello({"other.test", 0, 0})));
   EXPECT_TRUE(is_cut());
   EXPECT_TRUE(world_->is_denied("tls_sni", "other.test:443 at example.test:443"));
+  EXPECT_EQ(world_->denials().front().grant, "");  // being allowed, it would be refused there too
 }
 
 TEST_F(SniTest, RefusesAHelloForAnotherNameCutIntoRecords) {
