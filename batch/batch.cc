@@ -3,6 +3,7 @@
 #include "batch.h"
 
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -214,7 +215,9 @@ bool Batch::is_recorded(const Line& line, std::string_view id) {
 
 Status Batch::take_line(const Line& line) {
   Result<TaskLine> task = line.too_long ? Result<TaskLine>(too_large()) : read_task_line(line.text);
-  std::string id = task.ok() ? task.value().id : id_of_refused(line.text);
+  std::string id = task.ok()       ? task.value().id
+                   : line.too_long ? id_of_beginning(line.head)
+                                   : id_of_refused(line.text);
   if (task.ok() && task.value().params.size() > kMostParamsBytes) task = too_large();
   const bool is_ours = is_in_shard(line.number, options_.shard, options_.shards);
   // Every shard looks at every id, so that of a doubled one the first runs, wherever it is.
@@ -386,14 +389,18 @@ std::string Batch::summary_line() const {
 
 // Behind no progress, where that is on the same terminal.
 Status Batch::add_result(std::uint64_t turn, std::string_view line) {
-  if (isatty(STDOUT_FILENO) != 0) clear_progress();
+  if (options_.results == "-" && isatty(STDOUT_FILENO) != 0) clear_progress();
   return results_->add(turn, line);
 }
 
 void Batch::show_progress() {
   if (!shows_progress_ || Clock::now() < shown_ + kProgressEvery) return;
   shown_ = Clock::now();
-  write_all(STDERR_FILENO, "\r\033[K" + summary_.progress(total_));
+  struct winsize size {};
+  const bool has_width = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  // One that is wrapped is not cleared.
+  const std::size_t width = has_width ? size.ws_col - 1U : std::string::npos;
+  write_all(STDERR_FILENO, "\r\033[K" + summary_.progress(total_).substr(0, width));
 }
 
 void Batch::clear_progress() {

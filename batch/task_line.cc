@@ -76,19 +76,24 @@ Result<TaskLine> read_task_line(std::string_view line) {
 std::string id_of_refused(std::string_view line) {
   const Result<std::vector<RawMember>> members = members_of(line);
   if (members.ok() || members.error().code == ErrorCode::kBadJson) return "";
+  return id_of_beginning(line);
+}
+
+std::string id_of_beginning(std::string_view head) {
   std::string id;
-  JsonScan scan(line);
+  JsonScan scan(head);
   scan.skip_space();
   while (scan.take('{') || scan.take(',')) {
     scan.skip_space();
     const std::string key = text_of(scan.string().value_or(""));
     scan.skip_space();
     scan.take(':');
-    const std::string_view value = scan.value().value_or("");
+    const auto value = scan.value();
+    if (!value) break;
     scan.skip_space();
     if (key != "id") continue;
     if (!id.empty()) return "";  // which of the two is not known
-    id = text_of(value);
+    id = text_of(*value);
   }
   return id;
 }

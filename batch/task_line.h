@@ -21,6 +21,8 @@ struct TaskLine {
 Result<TaskLine> read_task_line(std::string_view line);
 // The id of a line that this refuses; empty: none can be told.
 std::string id_of_refused(std::string_view line);
+// … of one that is too long, by its beginning: the first id there.
+std::string id_of_beginning(std::string_view head);
 
 // How a run ended.
 enum class Ending : std::uint8_t { kDone, kFailed, kRefused, kError, kCancelled };

@@ -16,6 +16,8 @@
 namespace sbx {
 namespace {
 
+constexpr std::size_t kHeadOfTooLong = 4096;
+
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
@@ -48,9 +50,10 @@ std::optional<Line> LineReader::next() {
     const std::size_t end = buffer_.find('\n', scanned_);
     const std::size_t size = (end == std::string::npos ? buffer_.size() : end) - begin_;
     if (size > max_) {
+      std::string head = buffer_.substr(begin_, std::min(max_, kHeadOfTooLong));
       skipping_ = end == std::string::npos;
       begin_ = scanned_ = skipping_ ? buffer_.size() : end + 1;
-      return Line{{}, true, ++taken_};
+      return Line{{}, true, ++taken_, std::move(head)};
     }
     if (end == std::string::npos) {
       scanned_ = buffer_.size();

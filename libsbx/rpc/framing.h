@@ -21,6 +21,7 @@ struct Line {
   std::string text;          // without its end ("\n" or "\r\n")
   bool too_long = false;     // over the bound: `text` is empty, the rest of the line is thrown away
   std::uint64_t number = 0;  // counted from 1, with those that are blank
+  std::string head = {};     // the first 4 KiB of one that is too long
 };
 
 // Bytes in, whole lines out. Blank lines are left out. Holds at most one line and what was fed.

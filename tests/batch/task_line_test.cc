@@ -45,6 +45,15 @@ TEST(TaskLine, OfWhatIsRefusedTheIdIsToldWhereThereIsOne) {
   }
 }
 
+TEST(TaskLine, OfTheBeginningOfALineTheFirstIdIsTold) {
+  EXPECT_EQ(id_of_beginning(R"({"a": [1], "id": "x\n", "stdin": "yyy)"), "x\n");
+  for (const char* head :
+       {R"({"stdin": "yyy)", R"({"id": "x)", R"({"a": {{"id": "x")", R"({"a": {"id": "x")",
+        "{\"id\": \"\xff\", \"stdin\": \"y", R"({"id": "x", "id": "y", "stdin": "y)"}) {
+    EXPECT_EQ(id_of_beginning(head), "") << head;
+  }
+}
+
 TEST(ResultLine, IsReadAsItWasWritten) {
   const std::string done = result_line("a\n", R"({"status":"exited","exit_code":0,"stdout":"x"})");
   EXPECT_EQ(done, R"({"id":"a\n","status":"exited","exit_code":0,"stdout":"x"})");

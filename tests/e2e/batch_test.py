@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """sbx-run batch: every id exactly once, whatever ends it."""
 
+import fcntl
 import json
 import os
 import random
 import signal
+import struct
 import subprocess
+import termios
 import unittest
 
 import session_harness
@@ -102,6 +105,27 @@ class Lines(Case):
         self.assertIn(1, refused)
         self.assertNotIn(5, refused)
         self.assertEqual(found["last"]["exit_code"], 0)
+
+    def test_that_are_too_long_keep_their_id(self):
+        long = '", "stdin": "' + "x" * (17 << 20) + '"}'
+        path = self.tasks(['{"command": "true", "id": "a' + long, '{"id": "b' + long, '{"command": "true' + long])
+        self.batch("--order", "input", "--results", self.out(), path, status=1)
+        self.assertEqual([(each["id"], each["line"], each["error"]["code"]) for each in self.results(self.out())],
+                         [("a", 1, "too_large"), ("b", 2, "too_large"), (None, 3, "too_large")])
+
+    def test_leave_the_progress_on_a_terminal_alone_where_results_go_elsewhere(self):
+        master, slave = os.openpty()
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 20, 0, 0))
+        path = self.tasks([{"id": str(i), "command": "sleep 0.1"} for i in range(10)])
+        subprocess.run([SBX_RUN, "batch", "--jobs", "1", "--workspace", self.work, "--results", self.out(), path],
+                       env={**self.env, "TERM": "xterm"}, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+                       check=True, timeout=BOUND)
+        os.close(slave)
+        _, *bars, last = os.read(master, 65536).split(b"\r\x1b[K")
+        self.assertIn(b"10 tasks: 10 done", last)
+        self.assertNotIn(b"", bars)
+        self.assertLess(max(map(len, bars)), 20, bars)
 
     def test_come_from_a_pipe_as_they_are_written(self):
         process = subprocess.Popen([SBX_RUN, "batch", "--workspace", self.work], env=self.env,

@@ -52,6 +52,16 @@ TEST(LineReader, SaysOnceThatALineIsTooLongAndGoesOnBehindIt) {
   }
 }
 
+TEST(LineReader, KeepsTheHeadOfALineThatIsTooLong) {
+  LineReader reader(8);
+  reader.feed("ok\n123456789\n");
+  EXPECT_EQ(reader.next()->head, "");
+  EXPECT_EQ(reader.next()->head, "12345678");
+  LineReader longer(10'000);
+  longer.feed(std::string(5000, 'a') + std::string(5001, 'b'));
+  EXPECT_EQ(longer.next()->head, std::string(4096, 'a'));
+}
+
 TEST(LineReader, SaysThatALineIsTooLongBeforeItEnds) {
   LineReader reader(8);
   reader.feed("123456789");
