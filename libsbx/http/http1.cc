@@ -251,6 +251,7 @@ void Http1::fail(const std::string& reason) {
   if (answering_ == Answering::kBody) {
     // Half of it has gone on: an end without a farewell, or a reset, is all that is left to say.
     tell();
+    tell_denial(context_, peer_, judged_.exchange, {502, reason, ""});
     is_over_ = true;
     return;
   }
@@ -333,24 +334,26 @@ bool Http1::take_interim(Head& head) {
     return true;
   }
   if (request_.minor == 0) return true;
-  context_.credentials().redact(head.fields);
-  head.reason = redacted(context_.credentials().values(), head.reason);
-  client_.out += response_text(head);
+  send_head(head);
   return true;
 }
 
-void Http1::send_answer(Head head) {
-  const auto& values = context_.credentials().values();
-  head.reason = redacted(values, head.reason);
+// Interim or not: no head holds a value.
+void Http1::send_head(Head& head) {
   context_.credentials().redact(head.fields);
+  head.reason = redacted(context_.credentials().values(), head.reason);
+  client_.out += response_text(head);
+}
+
+void Http1::send_answer(Head head) {
   judged_.exchange.status = head.status;
   answer_left_ = head.length;
   answer_chunks_.reset();
   if (head.body == Body::kChunked) answer_chunks_.emplace();
-  redactor_ = Redactor(values);
+  redactor_ = Redactor(context_.credentials().values());
   // Its end alone says that it is whole.
   if (head.body == Body::kUntilEnd) client_.reset_by_closing(true);
-  client_.out += response_text(head);
+  send_head(head);
   answering_ = Answering::kBody;
   const bool has_body = head.body != Body::kNone;
   // One that is here as a whole is told of once, when it has gone on.
@@ -441,10 +444,10 @@ void Http1::finish_exchange() {
   wake_();
 }
 
-void Http1::start_tunnel(const Head& head) {
+void Http1::start_tunnel(Head& head) {
   judged_.exchange.status = 101;
   context_.tell_exchange(peer_, number_, judged_.exchange);
-  client_.out += response_text(head);
+  send_head(head);
   redactor_ = Redactor(context_.credentials().values());
   held_.clear();
   is_tunnel_ = true;

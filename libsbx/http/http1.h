@@ -53,7 +53,8 @@ class Http1 : public Dialogue, public std::enable_shared_from_this<Http1> {
   bool step_response();
   bool read_answer();
   bool take_interim(Head& head);
-  void start_tunnel(const Head& head);
+  void send_head(Head& head);
+  void start_tunnel(Head& head);
   bool is_proper_upgrade(const Head& head) const;
   void send_answer(Head head);
   bool pass_answer();

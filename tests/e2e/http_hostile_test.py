@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import os
+import re
 import zlib
 
 from http_test import HOST, SECRET, Http
@@ -184,6 +185,17 @@ for i in range({len(self.ANSWERS)}):
         for text, line in zip(self.ANSWERS, answer["stdout"].splitlines(), strict=True):
             self.assertEqual(line, "502 False", text[:100])
 
+    def test_what_is_wrong_behind_the_head_of_an_answer_is_told(self):
+        body = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2"
+        for name, rest in (("extension", ";" + "x" * 200000), ("trailers", "\r\nok\r\n0\r\n" + "X: y\r\n" * 20000),
+                           ("cut", "\r\nok\r\n"), ("whole", "\r\nok\r\n0\r\n\r\n")):
+            self.canned(name, (body + rest).encode())
+        answer = self.inside("for name in ('extension', 'trailers', 'cut', 'whole'): ask('/canned/' + name)",
+                             *self.rules(({"host": HOST},)))
+        told = sorted(denial["target"] for denial in answer["denials"] if denial["operation"] == "upstream")
+        self.assertEqual([re.sub(r".*/canned/(\w+) \(.+\)", r"\1", target) for target in told],
+                         ["cut", "extension", "trailers"], answer)
+
     def test_many_that_are_slow_hold_nobody_up(self):
         """Three hundred connections that each have said a part of something: a hello, a head, a body, a chunk."""
         answer = self.inside("""
@@ -300,6 +312,25 @@ open("placeholder", "w").write(TOKEN)
             self.assertIn(self.got("placeholder"), self.got(f"plain-{name}"))
             self.assertRegex(self.got(f"packed-{name}"), b"^HTTP/1.1 502 ")
         self.assertEqual({seen["headers"]["accept-encoding"] for seen in self.seen()}, {"identity"})
+
+    def test_no_head_shows_a_value_whatever_its_status(self):
+        value = SECRET.encode()
+        echo = b"X-Echo: " + value + b"\r\n" + value + b": y\r\n\r\n"
+        self.canned("early", b"HTTP/1.1 103 " + value + b"\r\n" + echo
+                    + b"HTTP/1.1 200 " + value + b"\r\nContent-Length: 0\r\n" + echo)
+        self.canned("upgrade", b"HTTP/1.1 101 " + value + b"\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                    b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n" + echo + b"\x81\x02ok")
+        answer = self.inside("""
+for name in ("early", "upgrade"):
+    got = ask("/canned/" + name, "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
+              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Authorization: Bearer " + TOKEN)
+    print(got.count(TOKEN.encode()), got.count(b"x-redacted"))
+    open(name, "wb").write(got)
+""", *self.rules(credentials=(BEARER,)))
+        self.assertEqual(answer["stdout"].split("\n"), ["4 2", "2 1", ""], answer)
+        self.assertTrue(self.got("upgrade").endswith(b"ok"), self.got("upgrade"))
+        for name in ("early", "upgrade"):
+            self.assertNotIn(value[20:].lower(), self.got(name).lower(), name)
 
     def test_websockets_are_searched_message_by_message(self):
         answer = self.inside("""
