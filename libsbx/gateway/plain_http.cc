@@ -13,6 +13,7 @@ namespace sbx {
 namespace {
 
 constexpr std::string_view kSpaces = " \t\v\f";
+constexpr std::string_view kBlanks = " \t\v\f\r\n";  // of empty lines
 constexpr std::string_view kVersion = "HTTP/";
 constexpr std::string_view kHttp2 = "PRI * HTTP/2.0";  // RFC 9113, section 3.4
 constexpr std::size_t kLongestMethod = 256;
@@ -31,10 +32,11 @@ bool may_follow(std::string_view target, std::string_view rest) {
   return kVersion.starts_with(next) || next.starts_with(kVersion);
 }
 
+// Behind whatever one of them takes for a blank: a lone CR, one beyond ASCII.
 bool names_version(std::string_view line) {
   std::size_t at = 0;
   while ((at = line.find(kVersion, at + 1)) != std::string_view::npos) {
-    if (kSpaces.find(line[at - 1]) != std::string_view::npos) return true;
+    if (line[at - 1] <= ' ' || line[at - 1] >= '\x7f') return true;
   }
   return false;
 }
@@ -87,7 +89,7 @@ void read_field(std::string_view line, bool& is_host, std::vector<std::string>& 
 }  // namespace
 
 PlainHttp read_plain_http(std::string_view bytes) {
-  const std::string_view begun = skip(bytes, " \t\v\f\r\n");
+  const std::string_view begun = skip(bytes, kBlanks);
   if (begun.empty()) {
     const bool is_long = bytes.size() > kMostBlank;
     return {is_long ? PlainHttp::State::kReading : PlainHttp::State::kBeginning};
@@ -115,9 +117,10 @@ PlainHttp read_plain_http(std::string_view bytes) {
 const std::string& RequestScan::feed(std::string_view bytes) {
   constexpr std::size_t kMostLine = std::size_t{16} << 10;
   constexpr std::size_t kKept = 1024;  // what is looked for is shorter
-  while (!bytes.empty() && found_.empty()) {
+  if (line_.empty() && !is_http_) bytes = skip(bytes, kBlanks);
+  while (!bytes.empty() && found_.empty() && !is_over_) {
     const std::size_t end = bytes.find('\n');
-    line_ += bytes.substr(0, end);
+    append(bytes.substr(0, end));
     if (end == std::string_view::npos && line_.size() <= kMostLine) break;
     if (end == std::string_view::npos || is_cut_ || line_.find(kVersion) != std::string::npos) {
       look(line_);
@@ -131,6 +134,14 @@ const std::string& RequestScan::feed(std::string_view bytes) {
     bytes.remove_prefix(end + 1);
   }
   return found_;
+}
+
+// A run of blanks is one: what stands behind it is not put out of sight.
+void RequestScan::append(std::string_view part) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; };
+  for (const char c : part) {
+    if (!is_blank(c) || line_.empty() || !is_blank(line_.back())) line_ += c;
+  }
 }
 
 void RequestScan::note(const std::vector<std::string>& hosts) {
@@ -162,6 +173,8 @@ void RequestScan::end_line() {
     is_in_head_ = true;
     is_host_ = false;
   }
+  is_http_ = is_http_ || names_version_;
+  is_over_ = !is_http_;
   names_version_ = is_cut_ = false;
   target_.clear();
   line_.clear();

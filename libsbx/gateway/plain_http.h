@@ -32,17 +32,21 @@ struct PlainHttp {
 // `bytes` are the stream so far.
 PlainHttp read_plain_http(std::string_view bytes);
 
-// All that such a client says, its first request too → whether any request names a host of some.
-// Bodies are not told from heads, which a server may frame in another way: each line that names a
-// version begins a head. Holds little, whatever comes.
+// All that a client says in plain, from its first byte on → whether any request names a host of
+// some, unless the first line names no version of HTTP. Bodies are not told from heads, which a
+// server may frame in another way: each line that names a version begins a head. Holds little,
+// whatever comes.
 class RequestScan {
  public:
   using IsSought = std::function<bool(const std::string& host)>;
   explicit RequestScan(IsSought is_sought) : is_sought_(std::move(is_sought)) {}
   // The stream goes on. The first host that was sought, found by now; empty: none.
   const std::string& feed(std::string_view bytes);
+  // Whether it was no HTTP: then nothing is looked for.
+  bool is_over() const { return is_over_; }
 
  private:
+  void append(std::string_view part);
   void look(std::string_view part);
   void read_head_line();
   void end_line();
@@ -50,6 +54,8 @@ class RequestScan {
 
   IsSought is_sought_;
   std::string found_;
+  bool is_http_ = false;  // the first line names a version
+  bool is_over_ = false;
   std::string line_;     // that has not ended; of a long one its end
   bool is_cut_ = false;  // a long one
   bool names_version_ = false;

@@ -235,7 +235,8 @@ Relay::Step Relay::hear_request() {
   for (const std::string& host : heard.hosts) {
     if (!judge_host_(host)) return Step::kBroken;
   }
-  if (heard.state == PlainHttp::State::kHead && is_sought_) {
+  // What is taken for no HTTP may be a request to a server that reads more loosely still.
+  if (heard.state != PlainHttp::State::kBeginning && is_sought_) {
     scan_.emplace(std::move(is_sought_));
     if (!hear_more(hello_)) return Step::kBroken;
   }
@@ -249,7 +250,8 @@ Relay::Step Relay::hear_request() {
 }
 
 bool Relay::hear_more(std::string_view bytes) {
-  const std::string& host = scan_->feed(bytes);
+  const std::string host = scan_->feed(bytes);
+  if (scan_->is_over()) scan_.reset();
   return host.empty() || judge_host_(host);
 }
 

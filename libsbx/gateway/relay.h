@@ -108,7 +108,7 @@ class Relay {
   JudgeHello judge_;
   JudgeHost judge_host_;
   RequestScan::IsSought is_sought_;
-  std::optional<RequestScan> scan_;    // with is_sought_, once it has been a request
+  std::optional<RequestScan> scan_;    // with is_sought_, unless it is no HTTP
   std::optional<HelloReader> reader_;  // with judge_, until nothing is left to judge
   bool is_plain_ = false;              // no TLS: it may be a request
   std::string hello_;                  // what it holds back; of a request, all of it

@@ -51,6 +51,20 @@ for name in {self.OTHERS}:
         self.assertEqual(set(denied), {f"{host}:8081 at {name}:8081" for name in self.OTHERS
                                        for host in ("allowed.test", "(http/2.0)")})
 
+    def test_no_first_request_that_reads_as_none_opens_the_way_to_it(self):
+        """To a server that reads more loosely than the gateway."""
+        answer = self.plain("""
+for line in (b"A" * 300 + b" /free HTTP/1.1", b"G@T /free HTTP/1.1", b"G\\x80T /free HTTP/1.1",
+             b"GET ?free HTTP/1.1", b"GET /free\\rHTTP/1.1"):
+    print(talk("other.test", line + b"\\r\\nHost: OWN\\r\\n\\r\\n", RULED))
+    print(talk("other.test", line[:2], line[2:] + b"\\r\\nHost: allowed.test:8081\\r\\n\\r\\n")[-1])
+for size in (16370, 20000):
+    print(talk("other.test", OWN, RULED.replace(b": ", b":" + b" " * size)[:-20], RULED[-20:])[-1])
+""")
+        self.assertEqual(answer["stdout"].splitlines(), ["[[b'200'], 'cut']", "cut"] * 5 + ["cut"] * 2, answer)
+        self.assertNotIn("/no", [seen["target"] for seen in self.seen()])
+        self.assertEqual(set(self.denials(answer, "http_host")), {"allowed.test:8081 at other.test:8081"})
+
     def test_what_else_goes_over_such_a_port_stays_as_it_is(self):
         """Bodies, many requests, and what is no HTTP; other ports are not looked at."""
         answer = self.plain(f"""

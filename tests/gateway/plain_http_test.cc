@@ -37,7 +37,7 @@ TEST(PlainHttp, NamesHostsThatAreNotSeenWhereHttp2Begins) {
 TEST(PlainHttp, TakesWhatTheLoosestServerTakesForARequest) {
   for (const std::string_view line :
        {"PROPFIND / HTTP/1.1", "get / HTTP/1.1", "\r\n\r\nGET / HTTP/1.1", "GET key HTTP/1.1",
-        "GET\t/a b HTTP/1.1", "GET /HTTP/ HTTP/1.1", "X-Y! * HTTP/1.0"}) {
+        "GET\t/a b HTTP/1.1", "GET /HTTP/ HTTP/1.1", "X-Y! * HTTP/1.0", "GET /a\rHTTP/1.1"}) {
     EXPECT_EQ(hosts_of(std::string(line) + "\r\nHost: a.test\r\n\r\n"), Hosts{"a.test"}) << line;
     for (std::size_t size = line.size(); size > line.size() - 8; --size) {
       EXPECT_EQ(read_plain_http(line.substr(0, size)).state, State::kReading) << line;
@@ -100,12 +100,36 @@ TEST(RequestScan, FindsAHostOfALaterRequest) {
   EXPECT_EQ(found_in(first + "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), kUnseenHosts);
 }
 
+TEST(RequestScan, FindsAHostBehindManyBlanks) {
+  for (const std::size_t size : {15000U, 16372U, 90000U}) {
+    const std::string blanks(size, ' ');
+    for (const std::string& field : {"Host:" + blanks + "a.test", "Host" + blanks + ":a.test",
+                                     "Host:\r\n" + blanks + "a.test"}) {
+      EXPECT_EQ(found_in(kFirst + ("GET / HTTP/1.1\r\n" + field) + "\r\n"), "a.test") << size;
+    }
+  }
+}
+
+// Some servers take it for one all the same.
+TEST(RequestScan, FindsAHostWhereTheFirstLineIsTakenForNoRequest) {
+  for (const std::string& line :
+       {std::string(300, 'A') + " / HTTP/1.1", std::string("G@T / HTTP/1.1"),
+        std::string("G\x80T / HTTP/1.1"), std::string("GET ?one HTTP/1.1"),
+        std::string("\r\n\r\nG@T / HTTP/1.1"), std::string("GET\x85/\xa0HTTP/1.1")}) {
+    EXPECT_EQ(found_in(line + "\r\nHost: a.test\r\n\r\n"), "a.test") << line;
+    EXPECT_EQ(found_in(line + "\r\n\r\nGET / HTTP/1.1\r\nHost: a.test\r\n\r\n"), "a.test") << line;
+  }
+}
+
 TEST(RequestScan, FindsNoneInWhatIsNoRequest) {
   for (const char* const body :
        {"Host: a.test\r\n", "x: y\r\nHost: a.test\r\n\r\nhttp://a.test/\r\n",
         "GET /?u=http://a.test/ HTTP/1.1\r\nReferer: http://a.test/\r\nHost: b.test\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: b.test\r\n\r\nHost: a.test\r\n"}) {
     EXPECT_EQ(found_in(std::string(kFirst) + body), "") << body;
+  }
+  for (const char* const first : {"EHLO a\r\n", "GET key\r\n", "\x16\x03\n"}) {
+    EXPECT_EQ(found_in(first + std::string("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")), "") << first;
   }
 }
 
