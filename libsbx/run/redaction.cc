@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "json/reader.h"
 #include "policy/http.h"
@@ -100,6 +101,15 @@ void redact_arguments(const RedactionInput& redaction, std::vector<std::string>&
   to.push_back(&text);
 }
 
+// They are in lower case, whatever a value in them was.
+void redact_hosts(RedactionInput redaction, const std::vector<std::string*>& hosts) {
+  std::erase_if(redaction.exact_values, [](std::string& value) {
+    const std::string given = std::exchange(value, lower_case(value));
+    return given == value;
+  });
+  if (!redaction.exact_values.empty() && !hosts.empty()) redact_texts(redaction, hosts);
+}
+
 }  // namespace
 
 Error shortened(Error error) {
@@ -144,13 +154,17 @@ void redact_outcome(const RedactionInput& redaction, Outcome& outcome) {
     if (!is_command) add(fields, outcome.argv[i]);
   }
   if (outcome.description) add(fields, *outcome.description);
+  std::vector<std::string*> hosts;  // or what holds some
   for (Denial& denial : outcome.denials) {
-    add(fields, denial.target);
-    add(fields, denial.grant);
+    add(fields, denial.program);
+    add(denial.layer == Refuser::kNetwork ? hosts : fields, denial.target);
+    add(denial.layer == Refuser::kNetwork ? hosts : fields, denial.grant);
   }
   for (AllowedConnection& connection : outcome.connections) {
+    add(hosts, connection.name);
     for (HttpExchange& request : connection.requests) {
       add(fields, request.method);
+      add(hosts, request.host);
       add(fields, request.path);
     }
   }
@@ -169,6 +183,8 @@ void redact_outcome(const RedactionInput& redaction, Outcome& outcome) {
     add(fields, outcome.error->message);
     add(fields, outcome.error->where);
   }
+  redact_hosts(redaction, hosts);
+  fields.insert(fields.end(), hosts.begin(), hosts.end());
   redact_texts(redaction, fields);
   // What it says once it is read was not there to be seen in the output.
   if (outcome.result_json) {

@@ -40,8 +40,8 @@ Result<T> without_secrets(Result<T> result) {
   return result;
 }
 
-// Command, arguments, cwd, description, denials, changes, warnings, error and the strings of the
-// result line. `redactions` counts the output only.
+// Command, arguments, cwd, description, denials, connections, changes, warnings, error and the
+// strings of the result line. `redactions` counts the output only.
 void redact_outcome(const RedactionInput& redaction, Outcome& outcome);
 
 }  // namespace sbx

@@ -25,7 +25,11 @@ Outcome sample_outcome(const std::string& secret) {
   outcome.argv = {"bash", "-c", "echo " + secret};
   outcome.cwd = "/work/dir " + secret;
   outcome.description = "prints " + secret;
-  outcome.denials.push_back({Refuser::kMount, "open", "/x/dir " + secret, 1, "", ""});
+  outcome.denials.push_back(
+      {Refuser::kMount, "open", "/x/dir " + secret, 1, secret, "a " + secret});
+  outcome.connections.push_back({secret + ".test", "", 80, 0, 0, true, {}});
+  outcome.connections[0].requests.push_back(
+      {0, "GET", secret + ".test", "/" + secret, 200, 0, 0, ""});
   outcome.changes = {{"/work/dir " + secret, "created"}};
   outcome.sandbox.warnings.push_back("about " + secret);
   outcome.error =
@@ -37,6 +41,8 @@ std::string all_text(const Outcome& outcome) {
   std::string text = outcome.command + outcome.cwd + *outcome.description +
                      outcome.denials[0].target + outcome.changes->front().path +
                      outcome.sandbox.warnings[0] + outcome.error->message + outcome.error->where;
+  text += outcome.denials[0].program + outcome.denials[0].grant + outcome.connections[0].name +
+          outcome.connections[0].requests[0].host + outcome.connections[0].requests[0].path;
   for (const std::string& argument : outcome.argv) text += argument;
   return text;
 }
@@ -49,6 +55,24 @@ TEST(RedactOutcome, TakesSecretsOutOfEveryField) {
     EXPECT_EQ(outcome.argv, (std::vector<std::string>{"bash", "-c", "echo [REDACTED]"}));
     EXPECT_EQ(outcome.command, "echo [REDACTED]");
   }
+}
+
+TEST(RedactOutcome, KnowsAValueInTheNameOfAHostThatItsCaseIsGoneFrom) {
+  Policy policy;
+  policy.run.output.redact = true;
+  Outcome outcome;
+  const std::string host = "abcd1234efgh.test";
+  outcome.denials = {
+      {Refuser::kNetwork, "dns", host, 1, "sh", "network.allow += [\"" + host + "\"]"},
+      {Refuser::kMount, "open", "/" + host, 1, "", ""}};
+  outcome.connections.push_back({host, "", 80, 0, 0, true, {}});
+  outcome.connections[0].requests.push_back({0, "GET", host, "/", 200, 0, 0, ""});
+  redact_outcome(choose_redaction(policy, {{"API_TOKEN", "abcd1234EFGH"}}).value(), outcome);
+  EXPECT_EQ(outcome.denials[0].target, "[REDACTED].test");
+  EXPECT_EQ(outcome.denials[0].grant, "network.allow += [\"[REDACTED].test\"]");
+  EXPECT_EQ(outcome.connections[0].name, "[REDACTED].test");
+  EXPECT_EQ(outcome.connections[0].requests[0].host, "[REDACTED].test");
+  EXPECT_EQ(outcome.denials[1].target, "/" + host);
 }
 
 TEST(RedactOutcome, ReadsTheEscapesOfTheResultLine) {
