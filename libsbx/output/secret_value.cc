@@ -124,7 +124,7 @@ std::vector<std::string> words_of(std::string_view name) {
                       (is_lower(name[i - 1]) ||
                        (is_upper(name[i - 1]) && i + 1 < name.size() && is_lower(name[i + 1])));
     if ((separator || hump) && !words.back().empty()) words.emplace_back();
-    if (!separator) words.back() += lower_case({&name[i], 1});
+    if (!separator) words.back() += is_upper(c) ? static_cast<char>(c | 0x20) : c;
   }
   if (words.back().empty()) words.pop_back();
   return words;
