@@ -102,9 +102,10 @@ constexpr auto kRequestFields = std::to_array<FieldSpec>({
                           or_null({.kind = Kind::kList, .item = &kArgumentSpec})),
     field<&Request::description>("description", "A few words for the answer and the audit log.",
                                  optional_text(nullptr)),
-    field<&Request::cwd>(
+    // What it comes to is in the digest by itself.
+    not_in_digest(field<&Request::cwd>(
         "cwd", "The directory to start in, relative to the workspace. Absent: the workspace.",
-        optional_text(&kCommandForm)),
+        optional_text(&kCommandForm))),
     field<&Request::env>(
         "env",
         "Environment variables. The profile must allow them (environment.request); its own win.",
@@ -170,16 +171,16 @@ constexpr auto kSandboxPolicyFields = std::to_array<FieldSpec>({
                                           kTextSpec),
     field<&SandboxPolicy::maxima>("maxima", "Of the managed policy.",
                                   {.kind = Kind::kList, .item = &kMaximumSpec}),
-    field<&SandboxPolicy::trace_denials>(
-        "trace_denials", "Refused file operations are reported too.", {.kind = Kind::kBool}),
+    not_in_digest(field<&SandboxPolicy::trace_denials>(
+        "trace_denials", "Refused file operations are reported too.", {.kind = Kind::kBool})),
 });
 constexpr ObjectSpec kSandboxPolicySpec = {kSandboxPolicyFields};
 
 constexpr auto kRunPolicyFields = std::to_array<FieldSpec>({
     part<RunProfile, RunPolicy>("profile", "With flags applied.", object(kRunProfileSpec)),
     field<&RunPolicy::limits>("limits", "That the supervisor holds it to.", object(kRunLimitsSpec)),
-    field<&RunPolicy::output_bytes>("output_bytes", "Cap of the output, finer than KB.",
-                                    kBytesSpec),
+    not_in_digest(field<&RunPolicy::output_bytes>("output_bytes",
+                                                  "Cap of the output, finer than KB.", kBytesSpec)),
     not_in_digest(field<&RunPolicy::profile_sha256>(
         "profile_sha256", "Of the profile as it was loaded, where there is an audit log.",
         kTextSpec)),

@@ -261,8 +261,8 @@ constexpr ObjectSpec kLandlockSpec = {kLandlockFields};
 
 // limits and ceilings: the same keys
 constexpr auto kLimitFields = std::to_array<FieldSpec>({
-    field<&LimitsProfile::timeout_ms, LimitsProfile>(
-        "timeout_ms", "Wall-clock time of a run, in milliseconds.", limit(kWeekMs)),
+    not_in_digest(field<&LimitsProfile::timeout_ms, LimitsProfile>(
+        "timeout_ms", "Wall-clock time of a run, in milliseconds.", limit(kWeekMs))),
     field<&LimitsProfile::cpu_ms, LimitsProfile>(
         "cpu_ms", "Processor time of a run, in milliseconds.", limit(kWeekMs)),
     field<&LimitsProfile::memory_mb, LimitsProfile>(
@@ -285,8 +285,8 @@ constexpr auto kLimitFields = std::to_array<FieldSpec>({
     field<&LimitsProfile::output_kb, LimitsProfile>(
         "output_kb", "Output that is kept, in KiB: for each stream, or both when merged.",
         limit(1'048'576)),
-    field<&LimitsProfile::output_lines, LimitsProfile>(
-        "output_lines", "Lines of output that are kept.", limit(100'000'000)),
+    not_in_digest(field<&LimitsProfile::output_lines, LimitsProfile>(
+        "output_lines", "Lines of output that are kept.", limit(100'000'000))),
 });
 constexpr ObjectSpec kLimitsSpec = {kLimitFields};
 static_assert(std::all_of(kLimitFields.begin(), kLimitFields.end(), [](const FieldSpec& row) {
@@ -373,8 +373,9 @@ constexpr auto kWorkspaceFields = std::to_array<FieldSpec>({
 constexpr ObjectSpec kWorkspaceSpec = {kWorkspaceFields};
 
 constexpr auto kAuditFields = std::to_array<FieldSpec>({
-    field<&AuditProfile::file>("file", "The file that one record a run is added to. null: none.",
-                               or_null(text(forms::kAbsolutePath))),
+    not_in_digest(field<&AuditProfile::file>(
+        "file", "The file that one record a run is added to. null: none.",
+        or_null(text(forms::kAbsolutePath)))),
 });
 constexpr ObjectSpec kAuditSpec = {kAuditFields};
 

@@ -19,8 +19,9 @@
 
 namespace sbx {
 
-// SHA-256 over the command, its directory, environment, input and files, what it may reach and for
-// how long, the policy, and the rules that asked. 64 hex digits.
+// SHA-256 over the command, its directory, environment, input and files, what it may reach, the
+// policy, and the rules that asked. Not over what changes nothing of what was approved: the
+// policy's own limits of time and output, its audit log, what is traced. 64 hex digits.
 std::string approval_digest(const Policy& policy, const Request& request, const std::string& cwd,
                             const Judgement& judgement);
 

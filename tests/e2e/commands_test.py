@@ -168,6 +168,17 @@ class Approval(Case):
         self.assertEqual(answer["status"], "exited", answer)
         self.assertTrue(answer["sandbox"]["layers"]["seccomp"])
 
+    def test_what_changes_nothing_of_the_command_does_not_void_an_approval(self):
+        audit = os.path.join(self.base, "audit")
+        for flags in (("--audit", audit), ("--trace-denials",), ("--timeout", "5s"), ("--max-output", "5K"),
+                      ("--workspace", self.work), ("--workspace", ".")):
+            digest = self.ask()["approval"]["digest"]
+            self.assertEqual(self.ask("--approve", digest, *flags)["status"], "exited", flags)
+        digest = self.ask()["approval"]["digest"]
+        for command, is_good in ((self.command + " ", False), (self.command, True), (self.command, False)):
+            done = self.raw("exec", "--profile", self.profile_path, "--approve", digest, "-c", command)
+            self.assertEqual(done.returncode != 3, is_good, done)
+
     def test_an_approval_is_for_what_the_command_reads_too(self):
         """A variable that its text names, and the file that is its input."""
         command = 'rm -rf "$FOO"'
