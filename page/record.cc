@@ -285,7 +285,7 @@ std::optional<std::int64_t> read_time(std::string_view text) {
   const std::chrono::year_month_day date{std::chrono::year(*year),
                                          std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day))};
-  if (!date.ok()) return std::nullopt;
+  if (!date.ok() || *year < 1970) return std::nullopt;  // before any clock
   const auto days = std::chrono::sys_days(date).time_since_epoch().count();
   const std::int64_t minutes = (std::int64_t{days} * 24 + *hour) * 60 + *minute;
   return (minutes * 60 + *second) * 1000 + fraction;

@@ -85,9 +85,10 @@ TEST(Record, CountsTheConnectionsAndRequestsThatItDoesNotKeep) {
 TEST(Record, ReadsATimeAndNothingElse) {
   EXPECT_EQ(read_time("1970-01-01T00:00:00.001Z"), 1);
   EXPECT_EQ(read_time("1970-01-02T00:00:00Z"), 86'400'000);
-  for (const char* text : {"", "1970", "1970-02-30T00:00:00Z", "1970-01-01T24:00:00Z",
-                           "1970-01-01T00:00:00", "1970-01-01 00:00:00Z", "1970-01-01T00:00:00.1Z",
-                           "+970-01-01T00:00:00Z", "1970-01-01T00:00:00.001Zx"}) {
+  for (const char* text :
+       {"", "1970", "1970-02-30T00:00:00Z", "1970-01-01T24:00:00Z", "1970-01-01T00:00:00",
+        "1970-01-01 00:00:00Z", "1970-01-01T00:00:00.1Z", "+970-01-01T00:00:00Z",
+        "0000-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "1970-01-01T00:00:00.001Zx"}) {
     EXPECT_EQ(read_time(text), std::nullopt) << text;
   }
 }
