@@ -268,9 +268,10 @@ std::optional<LoadedProfile> load_project(const RunOptions& options, const Envir
   const std::string workspace = named.empty() ? "." : named;
   const std::string path = find_project_profile(workspace);
   if (path.empty()) {
-    const std::string other = find_passed_over_profile(workspace);
+    const std::string nearest = find_project(workspace);
+    const std::string other = find_passed_over_profile(nearest);
     if (!other.empty()) {
-      warnings.push_back("profile: " + std::string(parent_of(find_project(workspace))) +
+      warnings.push_back("profile: " + std::string(parent_of(nearest)) +
                          ", which holds no profile.json, is nearer than " + other +
                          ", so this run went without that; remove the empty one where a command "
                          "made it");
@@ -288,6 +289,12 @@ std::optional<LoadedProfile> load_project(const RunOptions& options, const Envir
                      (trusted.empty() ? "is not trusted" : "has changed since it was trusted") +
                      ", so this run went without it; read it, then: sbx-run trust " +
                      display_arguments({directory.empty() ? "/" : directory}));
+  const std::string above = find_passed_over_profile(path);
+  if (!above.empty() && !trusted_files(above, environment).empty()) {
+    warnings.back() += "; it went without " + above +
+                       " too, which is trusted and further up: remove the nearer one where a "
+                       "command made it";
+  }
   return std::nullopt;
 }
 
@@ -321,6 +328,12 @@ Result<OperatorFlags> all_flags(const RunOptions& options, const Environment& en
   }
   for (const std::string& file : loaded.files) {
     SBX_TRY(flags.own_files.emplace_back(), absolute_path(file, "--profile"));
+  }
+  const Result<std::string> top = real_path(options.workspace.empty() ? "." : options.workspace);
+  if (top.ok()) {
+    for (std::string& file : trusted_below(top.value(), environment)) {
+      flags.own_files.push_back(std::move(file));
+    }
   }
   SBX_TRY(flags.host_ports, parse_host_ports(options.host_ports));
   flags.no_timeout = options.timeout == kNoTimeout ||

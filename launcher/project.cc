@@ -23,6 +23,7 @@ namespace sbx {
 namespace {
 
 constexpr std::size_t kMostRecord = std::size_t{1} << 20;
+constexpr std::size_t kDigits = 64;  // of an entry, before its path
 
 Error failed(const std::string& call, int error) {
   return Error{ErrorCode::kSetupFailed, call + ": " + errno_text(error), "trust",
@@ -35,6 +36,22 @@ Result<std::string> trust_directory(const Environment& environment) {
   if (!state.empty()) return state + "/trust";
   return Error{ErrorCode::kSetupFailed, "there is no state directory to keep trust in", "HOME",
                "set HOME or XDG_STATE_HOME"};
+}
+
+// Closed where it is not as it was made: another's directory trusts for nobody else.
+Listing open_records(const Environment& environment) {
+  const Result<std::string> directory = trust_directory(environment);
+  if (!directory.ok()) return {};
+  Listing records(AT_FDCWD, directory.value().c_str(), O_NOFOLLOW);
+  struct stat info {};
+  const bool is_own = records.is_open() && fstat(records.fd(), &info) == 0 &&
+                      info.st_uid == geteuid() && (info.st_mode & 022) == 0;
+  return is_own ? std::move(records) : Listing();
+}
+
+TrustedFiles read_record(const Listing& records, const char* name) {
+  const Result<std::string> text = read_file_at(records.fd(), name, kMostRecord);
+  return text.ok() ? parse_trust_record(text.value()) : TrustedFiles();
 }
 
 }  // namespace
@@ -60,15 +77,15 @@ std::string find_project_profile(const std::string& workspace) {
   return path;
 }
 
-std::string find_passed_over_profile(const std::string& workspace) {
-  std::string at = workspace;
-  for (;;) {
-    const std::string nearest = find_project(at);
+std::string find_passed_over_profile(std::string nearest) {
+  while (!nearest.empty()) {
+    const std::string_view holder = parent_of(parent_of(nearest));
+    if (holder == "/") return "";
+    nearest = find_project(std::string(parent_of(holder)));
     struct stat info {};
-    if (nearest.empty()) return "";
-    if (lstat(nearest.c_str(), &info) == 0) return at == workspace ? "" : nearest;
-    at = std::string(parent_of(parent_of(parent_of(nearest))));
+    if (lstat(nearest.c_str(), &info) == 0) break;
   }
+  return nearest;
 }
 
 Result<TrustedFiles> trust_project(const std::string& path, const ProfileSearch& search,
@@ -99,18 +116,22 @@ Result<bool> untrust_project(const std::string& path, const Environment& environ
 }
 
 TrustedFiles trusted_files(const std::string& path, const Environment& environment) {
-  TrustedFiles files;
-  const Result<std::string> directory = trust_directory(environment);
-  if (!directory.ok()) return files;
-  // As it was made: another's directory trusts for nobody else.
-  const OwnedFd opened(
-      open(directory.value().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat info {};
-  if (!opened.is_open() || fstat(opened.get(), &info) != 0) return files;
-  if (info.st_uid != geteuid() || (info.st_mode & 022) != 0) return files;
-  const Result<std::string> text =
-      read_file_at(opened.get(), sha256_hex(path).c_str(), kMostRecord);
-  return text.ok() ? parse_trust_record(text.value()) : files;
+  const Listing records = open_records(environment);
+  return records.is_open() ? read_record(records, sha256_hex(path).c_str()) : TrustedFiles();
+}
+
+std::vector<std::string> trusted_below(const std::string& directory,
+                                       const Environment& environment) {
+  std::vector<std::string> paths;
+  Listing records = open_records(environment);
+  if (!records.is_open()) return paths;
+  while (const dirent* const entry = records.next()) {
+    for (const std::string& file : read_record(records, entry->d_name)) {
+      std::string path = file.substr(kDigits);
+      if (is_below(path, directory)) paths.push_back(std::move(path));
+    }
+  }
+  return paths;
 }
 
 }  // namespace sbx

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "policy/environment.h"
 #include "profile/store.h"
@@ -18,9 +19,9 @@ std::string find_project(const std::string& workspace);
 // The same, where there is such a file: what a run there asks about.
 std::string find_project_profile(const std::string& workspace);
 
-// Where the nearest has none, so that none is used, though one further up has: the latter's; else
-// empty. A command may have made the nearer one.
-std::string find_passed_over_profile(const std::string& workspace);
+// One further up than `nearest`, which find_project() gave and which is not used; else empty. A
+// command may have made the nearer one.
+std::string find_passed_over_profile(std::string nearest);
 
 // Writes down that the profile at `path` is trusted as it is now. Errors: those of its chain;
 // kSetupFailed.
@@ -32,5 +33,9 @@ Result<bool> untrust_project(const std::string& path, const Environment& environ
 
 // Empty where there is none.
 TrustedFiles trusted_files(const std::string& path, const Environment& environment);
+
+// The files of all trusted profiles that lie below `directory`: what later runs further down go by.
+std::vector<std::string> trusted_below(const std::string& directory,
+                                       const Environment& environment);
 
 }  // namespace sbx

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "flags.h"
 #include "prepare.h"
@@ -53,7 +54,11 @@ Result<Json> change_trust(const RunOptions& options, const Invocation& invocatio
 
 // With the digests, which say what is trusted.
 std::string trust_text(const Json& answer) {
-  const std::string path = answer["path"].get<std::string>();
+  // A stranger may have chosen the names.
+  const auto shown = [](const Json& at) {
+    return escape_control_bytes(at["path"].get<std::string>());
+  };
+  const std::string path = shown(answer);
   std::string text;
   if (!answer["trusted"].get<bool>()) {
     text =
@@ -61,8 +66,7 @@ std::string trust_text(const Json& answer) {
   } else {
     text = path + " is trusted as it is now\n";
     for (const Json& file : answer["files"]) {
-      text +=
-          "  " + file["sha256"].get<std::string>() + "  " + file["path"].get<std::string>() + "\n";
+      text += "  " + file["sha256"].get<std::string>() + "  " + shown(file) + "\n";
     }
   }
   return text;

@@ -55,6 +55,8 @@ Result<std::string> inner_path(std::size_t index, const std::string& path) {
   if (normal.value() == "/") return refused(index, path, "has no name");
   for (const std::string_view part : split(normal.value(), '/')) {
     if (part.size() > 255) return refused(index, path, "has a name of more than 255 bytes");
+    // Also below the top, where a run that starts there would go by it.
+    if (part == kProjectSettings) return refused(index, path, "is a project's own setting");
   }
   return normal.value().substr(1);
 }

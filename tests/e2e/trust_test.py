@@ -3,6 +3,7 @@
 
 import json
 import os
+import pty
 import shutil
 import stat
 import subprocess
@@ -280,6 +281,54 @@ class TrustTest(harness.Case):
         os.chmod(place, 0o700)
         self.assertEqual(stat.S_IMODE(os.stat(place + "/" + os.listdir(place)[0]).st_mode), 0o600)
         self.assert_with()
+
+    def test_a_nearer_one_that_is_not_trusted_does_not_hide_the_trusted_one_without_a_word(self):
+        self.change("trust")
+        self.write("work/sub/.sbx/profile.json", "{}")
+        whose, said = self.used(cwd=self.work + "/sub")
+        self.assertEqual((whose, len(said)), ("nobodys", 1))
+        self.assertIn(f"{self.work}/sub/.sbx/profile.json, is not trusted", said[0])
+        self.assertIn(f"without {self.settings} too", said[0])
+        self.change("untrust")
+        self.assertNotIn(" too", self.used(cwd=self.work + "/sub")[1][0])
+
+    def test_a_trusted_one_further_down_cannot_be_changed_nor_moved(self):
+        nearer = self.write("work/sub/.sbx/profile.json", '{"extends": "./more.json"}')
+        more = self.write("work/sub/.sbx/more.json", "{}")
+        self.change("trust", self.work + "/sub")
+
+        def texts():
+            return subprocess.run(["cat", nearer, more], capture_output=True, check=True).stdout
+
+        before = texts()
+        for command in ("echo x > sub/.sbx/profile.json", "echo x > sub/.sbx/more.json", "mv sub/.sbx sub/q", "mv sub q",
+                        "rm -f sub/.sbx/more.json"):
+            answer = self.sh(command, env=self.env())
+            self.assertNotEqual(answer["exit_code"], 0, (command, answer))
+        self.assertEqual(texts(), before)
+
+    def test_a_request_writes_none_further_down(self):
+        for path in (".sbx/profile.json", "other/deep/.sbx/profile.json", "a/.sbx"):
+            request = json.dumps({"command": "true", "files": [{"path": path, "content": "{}"}]})
+            done = self.raw("call", "run", input=request.encode(), stdin=None, env=self.env())
+            answer = json.loads(done.stdout)
+            self.assert_error(answer, "path_refused")
+            self.assertEqual(answer["error"]["where"], "/files/0/path")
+        self.assertEqual(os.listdir(self.work), [".sbx"])
+
+    def test_a_strangers_names_move_no_cursor(self):
+        odd = os.path.join(self.work, "a\x1b[2J\nb\a")
+        self.write(odd + "/.sbx/profile.json", '{"extends": "./m\\u001b\\u0007.json"}')
+        self.write(odd + "/.sbx/m\x1b\a.json", "{}")
+        for verb in ("trust", "untrust"):
+            person, program = pty.openpty()
+            with os.fdopen(person, "rb", buffering=0) as screen:
+                done = self.raw(verb, odd, env=self.env(), stdout=program)
+                os.close(program)
+                self.assertEqual(done.returncode, 0, done)
+                shown = screen.read(65536)
+            self.assertNotRegex(shown, b"[\x1b\a]")
+            self.assertIn(b"a\\x1b[2J\\x0ab\\x07/.sbx/profile.json", shown)
 
     def test_says_what_is_wrong(self):
         answer = self.change("trust", cwd="/", status=125)
