@@ -316,7 +316,11 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
     const std::string program = plan.argv.empty() ? "" : plan.argv.front();
     if (error == ENOENT || error == ENOTDIR) {
       return Error{ErrorCode::kNotFound, "no such program inside the sandbox: " + program, "execve",
-                   "show its directory with --ro, or name it by its full path", error};
+                   program.find('/') == std::string::npos
+                       ? "show its directory with --ro, or name it by its full path"
+                       : "show with --ro what is missing: it, what it leads to, or the "
+                         "interpreter that its first line names",
+                   error};
     }
     return exec_error(program, error);
   }

@@ -2,6 +2,7 @@
 // One look for each name in each directory of PATH, in its order.
 #include "run/missing_programs.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/owned_fd.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "guard/names.h"
 #include "model/grant.h"
@@ -25,15 +28,16 @@ bool is_program(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-// Names in command position that a shell would look up.
-std::vector<std::string> names_of(const Request& request) {
+// Names in command position: those that a shell would look up, or those that are paths.
+std::vector<std::string> names_of(const Request& request, bool are_paths) {
   std::vector<std::string> names;
   const Reading reading =
       request.argv.empty() ? read_shell(request.command) : read_argv(request.argv);
   for (const Command& command : reading.commands) {
     if (command.words.empty() || !command.words.front().known) continue;
     const std::string& name = command.words.front().text;
-    if (name.empty() || name.find('/') != std::string::npos || is_shell_builtin(name)) continue;
+    if (name.empty() || (name.find('/') != std::string::npos) != are_paths) continue;
+    if (!are_paths && is_shell_builtin(name)) continue;
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     if (names.size() == kMostNames) break;
   }
@@ -101,7 +105,58 @@ std::string shows(const std::string& directory, const std::string& target, const
   return root_grant(paths, "ro");
 }
 
+// What the first line of a script names; empty where it names nothing by its full path. The file is
+// the command's own, so it is not waited for.
+std::string interpreter_of(const std::string& path) {
+  constexpr std::size_t kMostLine = 256;  // as the kernel's BINPRM_BUF_SIZE
+  const OwnedFd file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
+  struct stat info {};
+  if (!file.is_open() || fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return "";
+  const Result<std::string> text = read_up_to(file.get(), kMostLine);
+  if (!text.ok() || !text.value().starts_with("#!")) return "";
+  const std::string line = text.value().substr(0, text.value().find('\n'));
+  const std::size_t begin = std::min(line.find_first_not_of(" \t", 2), line.size());
+  const std::string word = line.substr(begin, line.find_first_of(" \t", begin) - begin);
+  return word.starts_with('/') && word.find('\0') == std::string::npos ? word : "";
+}
+
+// A program that was not found by its path: it, what it leads to, or its interpreter is not shown.
+void add_unshown(const std::string& path, const Policy& policy, const View& view, bool is_first,
+                 std::vector<Denial>& out) {
+  const Result<std::string> directory = real_path(std::string(parent_of(path)));
+  const Result<std::string> target = real_path(path);
+  if (!directory.ok() || !target.ok() || !is_program(target.value())) return;
+  const std::string name = join_path(directory.value(), path.substr(path.rfind('/') + 1));
+  const bool is_link = name != target.value();
+  std::vector<std::string> paths;
+  if (!is_shown(name, policy, view)) paths.push_back(is_link ? directory.value() : name);
+  if (is_link && !is_shown(target.value(), policy, view)) {
+    paths.emplace_back(parent_of(target.value()));
+  }
+  if (!paths.empty()) {
+    out.push_back({Refuser::kMount, "exec", target.value(), 1, "", root_grant(paths, "ro")});
+  } else if (is_first) {
+    const std::string interpreter = interpreter_of(target.value());
+    if (!interpreter.empty()) add_unshown(interpreter, policy, view, false, out);
+  }
+}
+
 }  // namespace
+
+std::vector<Denial> unfound_programs(const Request& request, bool has_run, const Policy& policy,
+                                     const View& view, std::string_view printed) {
+  std::vector<Denial> out;
+  const Result<std::string> cwd = request_cwd(policy, request);
+  if (policy.sandbox.filesystem.base != Base::kSystem || !cwd.ok()) return out;
+  for (const std::string& name : names_of(request, true)) {
+    const bool is_unfound = has_run ? printed.find(": " + name + ": ") != printed.npos
+                                    : !request.argv.empty() && name == request.argv.front();
+    if (!is_unfound) continue;
+    add_unshown(name.starts_with('/') ? name : join_path(cwd.value(), name), policy, view, true,
+                out);
+  }
+  return out;
+}
 
 std::vector<Denial> missing_programs(const Request& request, std::string_view search_path,
                                      const Policy& policy, const View& view,
@@ -109,7 +164,7 @@ std::vector<Denial> missing_programs(const Request& request, std::string_view se
   std::vector<Denial> out;
   if (policy.sandbox.filesystem.base != Base::kSystem) return out;
   const std::vector<std::string>& hidden = view.hidden_path;
-  std::vector<std::string> names = names_of(request);
+  std::vector<std::string> names = names_of(request, false);
   add_printed_names(printed, names);
   for (const std::string& name : names) {
     std::string found;  // the first directory that has it

@@ -21,6 +21,12 @@ std::vector<Denial> missing_programs(const Request& request, std::string_view se
                                      const Policy& policy, const View& view,
                                      std::string_view printed = "");
 
+// Of those that the command names by a path what is not shown: the program, what it leads to, or
+// the interpreter that its first line names. Where the command `has_run`, those that are named as
+// not found in what was `printed`; else what there was to run.
+std::vector<Denial> unfound_programs(const Request& request, bool has_run, const Policy& policy,
+                                     const View& view, std::string_view printed);
+
 // Those of `denied`, absolute paths, that a program says, in what was `printed` to stderr, it may
 // not execute: a make, a script or an interpreter tried them.
 std::vector<Denial> refused_programs(const std::vector<std::string>& denied, const Policy& policy,

@@ -170,6 +170,15 @@ std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
   if (path != run.environment.end()) {
     add(missing_programs(run.request, path->second, run.policy, view, printed));
   }
+  const auto& error = run.outcome.error;
+  const bool has_run = !error || error->code != ErrorCode::kNotFound;
+  for (Denial& denial : unfound_programs(run.request, has_run, run.policy, view, printed)) {
+    const auto is_same = [&](const Denial& known) {
+      return known.operation == denial.operation && known.target == denial.target;
+    };
+    const auto& told = run.outcome.denials;
+    if (std::none_of(told.begin(), told.end(), is_same)) out.push_back(std::move(denial));
+  }
   if (!run.reports_execs) {
     add(refused_programs(run.sandbox.plan.denied_programs, run.policy, printed));
   }

@@ -166,6 +166,27 @@ class Beside(harness.Case):
         self.assertIn("oo many open files", own["stderr"])
         self.assertEqual(own["denials"], [], own)
 
+    def test_a_program_that_is_named_by_its_path(self):
+        tool = self.write("outside/tool", "#!/bin/sh\necho ran\n", 0o755)
+        os.symlink(tool, self.work + "/link")
+        self.write("work/script", f"#!  {tool} -x\n", 0o755)
+        self.write("work/none", "#!/nonexistent/sh\n", 0o755)
+        os.mkfifo(self.work + "/fifo")
+        os.chmod(self.work + "/fifo", 0o755)
+        for name, shown in ((tool, tool), ("./link", self.outside), (self.work + "/link", self.outside), ("./script", tool)):
+            for words in (("--", name), ("-c", name), ("-c", f"sh -c {name}")):
+                with self.subTest(words=words):
+                    answer = self.run_json(*words, env=self.env)
+                    told = [denial for denial in answer["denials"] if denial["operation"] == "exec"]
+                    self.assertEqual([(denial["layer"], denial["target"]) for denial in told], [("mount", tool)], answer)
+                    self.assertEqual(told[0]["grant"], f'filesystem.roots += [{{"path": "{shown}", "access": "ro"}}]')
+                    if words[0] == "--":
+                        self.assertIn("interpreter", answer["error"]["hint"])
+            done = self.raw("exec", "--ro", shown, "--", name, env=self.env)
+            self.assertEqual((done.returncode, done.stdout), (0, b"ran\n"), done)
+        for name in ("./none", "./fifo", "./absent"):
+            self.assertEqual(self.run_json("--", name, env=self.env)["denials"], [], name)
+
     def test_git_that_may_not_write_where_it_runs_is_told_of(self):
         os.mkdir(self.work + "/sub")
         for command, at in (("git init -q .", ""), ("git init -q new", ""), ("git -c a.b=c init", ""),

@@ -92,6 +92,11 @@ class OrdinaryTest(harness.Case):
         answer = learn(f"chmod 700 {shut}; ! cat {key}")
         self.assertEqual((answer["exit_code"], answer["profile"]), (0, {"extends": "default"}), answer)
 
+    def test_a_program_that_is_named_by_its_path(self):
+        tool = self.write("kit/tool", "#!/bin/sh\nexit 3\n", 0o755)
+        answer = self.learn("--out", self.file, "--yes", "--", tool)
+        self.assertEqual((answer["proven"], answer["exit_code"], self.roots(answer)), (True, 3, {tool: "ro"}), answer)
+
     def test_what_a_run_asks_about_is_learned_and_told(self):
         for command, root, rule in (("echo hi > /srv/out/new", "/srv/out", "destructive.truncate-outside"),
                                     ("echo hi | tee /srv/out/old", "/srv/out/old", "destructive.truncate-outside"),

@@ -16,7 +16,7 @@ Error error_of(T operation, int error, const std::string& argument = "") {
   PlanBuilder builder;
   if constexpr (requires { operation.path; }) operation.path = builder.text(argument);
   builder.add(operation);
-  builder.plan().argv = {"tool", "--flag"};
+  builder.plan().argv = {argument.starts_with("./") ? argument : "tool", "--flag"};
   builder.plan().cwd = argument;
   SharedState state{};
   state.failed_step = 1;
@@ -33,6 +33,12 @@ TEST(StepError, SaysThatAProgramDoesNotExistInside) {
     EXPECT_EQ(error.hint, "show its directory with --ro, or name it by its full path");
     EXPECT_EQ(error.sys_errno, number);
   }
+}
+
+TEST(StepError, SaysOfAPathThatWhatItNeedsMayBeMissing) {
+  const Error error = error_of(op::Execute{}, ENOENT, "./tool");
+  EXPECT_EQ(error.code, ErrorCode::kNotFound);
+  EXPECT_NE(error.hint.find("interpreter"), std::string::npos);
 }
 
 TEST(StepError, SaysThatAProgramCannotBeExecuted) {
