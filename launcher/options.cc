@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "kept/store.h"
+#include "profile/forms.h"
 #include "profile/upstream.h"
 
 namespace sbx {
@@ -94,6 +95,13 @@ class FlagReader {
     for (const std::string& text : options_.env) {
       SBX_TRY(auto pair, parse_assignment(text));
       flags_.set_env.insert_or_assign(std::move(pair.first), std::move(pair.second));
+    }
+    for (const std::string& name : options_.pass_env) {
+      if (forms::kEnvName.matches(name)) continue;
+      // Not what is meant as its value.
+      return bad("--pass-env",
+                 name.substr(0, name.find('=')) + (name.find('=') < name.size() ? "=…" : ""),
+                 forms::kEnvName.expected);
     }
     flags_.pass_env = options_.pass_env;
     flags_.overlay = options_.overlay;

@@ -78,7 +78,8 @@ void add_errors_of_use(const Result<LoadedProfile>& loaded, std::vector<Error>& 
   if (const auto result = RuleSet::make(profile.output.patterns); !result.ok()) {
     errors.push_back(result.error());
   }
-  for (const Status& status : {check_http(profile.network), check_caches(profile)}) {
+  for (const Status& status :
+       {check_http(profile.network), check_caches(profile), check_asked(profile.commands)}) {
     if (!status.ok()) errors.push_back(status.error());
   }
   add_contradictions(profile, errors);

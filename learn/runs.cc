@@ -45,7 +45,16 @@ void hide(const std::vector<std::string>& paths, Document& profile) {
   Document& filesystem = profile["filesystem"];
   Document& roots = filesystem.contains("roots") ? filesystem["roots"] : filesystem["+roots"];
   if (!roots.is_array()) roots = Document::array();
-  for (const std::string& path : paths) roots.push_back(hidden(path));
+  for (const std::string& path : paths) {
+    const auto known = std::find_if(roots.begin(), roots.end(), [&](const Document& root) {
+      return root.is_object() && root.value("path", "") == path;
+    });
+    if (known == roots.end()) {
+      roots.push_back(hidden(path));
+    } else {
+      *known = hidden(path);
+    }
+  }
 }
 
 std::string text_of(const nlohmann::json& object, const char* key) {

@@ -208,6 +208,9 @@ class Walk {
 
   void list(const json& value, const ValueSpec& spec, const Place* place) {
     if (!value.is_array()) return wrong_type(value, "a list", place);
+    if (value.size() < static_cast<std::size_t>(spec.min)) {
+      add(ErrorCode::kBadValue, "an empty list", "leave the key out, or name something", place);
+    }
     for (std::size_t i = 0; i < value.size(); ++i) {
       const Place here{place, {}, i};
       check(value[i], *spec.item, &here);

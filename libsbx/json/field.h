@@ -27,7 +27,7 @@ enum class Kind : std::uint8_t {
   kNumber,        // any number from min to max
   kText,          // a string of `form`; any string where form is null
   kEnum,          // one of `names`
-  kList,          // of `item`
+  kList,          // of `item`, at least `min`
   kMap,           // keys of `form`, values of `item`
   kObject,        // of `object`
   kTextOrObject,  // a string of `form`, or an `object`

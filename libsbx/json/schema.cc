@@ -33,7 +33,9 @@ ordered_json map_schema(const ValueSpec& spec) {
 }
 
 ordered_json list_schema(const ValueSpec& spec) {
-  return {{"type", "array"}, {"items", value_schema(*spec.item, nullptr)}};
+  ordered_json schema = {{"type", "array"}, {"items", value_schema(*spec.item, nullptr)}};
+  if (spec.kind == Kind::kList && spec.min > 0) schema["minItems"] = spec.min;
+  return schema;
 }
 
 ordered_json bare_schema(const ValueSpec& spec, const json& defaults) {

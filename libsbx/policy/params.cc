@@ -102,6 +102,7 @@ ordered_json request_schema(const std::vector<FieldSpec>& beside) {
   fields.insert(fields.end(), beside.begin(), beside.end());
   schema.update(object_schema(ObjectSpec{fields}, json::object()));
   schema["anyOf"] = ordered_json::array({has("command", "string"), has("argv", "array")});
+  schema["properties"]["argv"]["minItems"] = 1;
   schema["properties"]["files"]["items"]["oneOf"] =
       ordered_json::array({has("content", "string"), has("content_base64", "string")});
   schema["not"] = {

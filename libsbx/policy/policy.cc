@@ -81,6 +81,20 @@ Status resolve_roots(std::vector<Root>& roots, const PolicyContext& context) {
 
 }  // namespace
 
+// Programs stand there too, but none that is nearly that word.
+Status check_asked(const CommandsProfile& commands) {
+  static constexpr std::string_view kRules = "destructive";
+  for (std::size_t i = 0; i < commands.ask.size(); ++i) {
+    const std::string& name = commands.ask[i];
+    const bool is_slip = name.starts_with(kRules) || nearest_name(name, std::span(&kRules, 1));
+    if (name == kRules || !is_slip) continue;
+    return Error{ErrorCode::kBadValue,
+                 "commands.ask holds names of programs and the word destructive, not " + name,
+                 "/commands/ask/" + std::to_string(i), "did you mean \"destructive\"?"};
+  }
+  return {};
+}
+
 Status check_caches(const Profile& profile) {
   for (const auto& [name, cache] : profile.caches) {
     for (const auto& [other, above] : profile.caches) {
@@ -380,6 +394,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   for (const int port : flags.host_ports) profile.network.host_ports.push_back(port);
   SBX_CHECK_OK(check_http(profile.network));
   SBX_CHECK_OK(check_caches(profile));
+  SBX_CHECK_OK(check_asked(profile.commands));
   fit_memory(profile.limits.memory_mb, context.machine_memory_mb);
   if (flags.no_timeout) profile.limits.timeout_ms.reset();
   lay_over(flags.limits, profile.limits);

@@ -135,7 +135,9 @@ using SharedPolicy = std::shared_ptr<const Policy>;
 // What ${workspace} stands for until a run has made its fresh workspace: a path that never exists.
 inline constexpr std::string_view kFreshWorkspace = "/nonexistent/sbx-workspace";
 
-// Errors: kBadValue, with the pointer of the entry, for a cache within another.
+// Errors: kBadValue, with the pointer of the entry, for a slip of the word `destructive`; for a
+// cache within another.
+Status check_asked(const CommandsProfile& commands);
 Status check_caches(const Profile& profile);
 
 // With workspace mode fresh, context.workspace is not looked at: see kFreshWorkspace.

@@ -58,7 +58,9 @@ template <typename E>
 constexpr ValueSpec choice() {
   return {.kind = Kind::kEnum, .names = kNames<E>};
 }
-constexpr ValueSpec list(const ValueSpec& item) { return {.kind = Kind::kList, .item = &item}; }
+constexpr ValueSpec list(const ValueSpec& item, std::int64_t min = 0) {
+  return {.kind = Kind::kList, .min = min, .item = &item};
+}
 constexpr ValueSpec object(const ObjectSpec& spec) {
   return {.kind = Kind::kObject, .object = &spec};
 }
@@ -152,11 +154,11 @@ constexpr auto kHttpRuleFields = std::to_array<FieldSpec>({
     required(
         field<&HttpRule::host>("host", "A host of `allow`, with or without a port.", kHostSpec)),
     field<&HttpRule::methods>("methods", "Such as GET; each stands for itself. null: all.",
-                              or_null(list(kMethodSpec))),
+                              or_null(list(kMethodSpec, 1))),
     field<&HttpRule::paths>("paths",
                             "Patterns of the whole path: * is one segment, ** any number of them. "
                             "null: all.",
-                            or_null(list(kPathSpec))),
+                            or_null(list(kPathSpec, 1))),
     field<&HttpRule::query>(
         "query",
         "Patterns of which one covers each parameter, such as page=*; []: no query. null: all.",
@@ -172,7 +174,7 @@ constexpr auto kSecretSourceFields = std::to_array<FieldSpec>({
     field<&SecretSource::file>("file", "A file of the host; hidden inside.",
                                or_null(text(forms::kAbsolutePath))),
     field<&SecretSource::command>("command", "A program with its arguments, run by the operator.",
-                                  or_null(list(kArgumentSpec))),
+                                  or_null(list(kArgumentSpec, 1))),
     field<&SecretSource::ttl_s>("ttl_s", "Seconds after which the command is run again.",
                                 or_null(count(1, 31'536'000))),
 });
@@ -189,7 +191,7 @@ constexpr auto kCredentialFields = std::to_array<FieldSpec>({
     field<&Credential::basic>("basic", "The user whose password the value is (basic auth).",
                               or_null(text(forms::kNoNul))),
     field<&Credential::query>("query", "The query parameter that the value goes into.",
-                              or_null(text(forms::kToken))),
+                              or_null(text(forms::kQueryName))),
     required(field<&Credential::from>("from", "Where the value comes from: env, file or command.",
                                       object(kSecretSourceObject))),
 });

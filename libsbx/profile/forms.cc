@@ -115,9 +115,16 @@ bool is_token(std::string_view text) {
   });
 }
 
-// The gateway refuses both whatever rules there are.
+// The gateway refuses both whatever rules there are. What is not in capitals would match no
+// request.
 bool is_method(std::string_view text) {
-  return is_token(text) && text != "CONNECT" && text != "TRACE";
+  return is_token(text) && text != "CONNECT" && text != "TRACE" &&
+         std::none_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
+// Goes into a URL as it is.
+bool is_query_name(std::string_view text) {
+  return is_token(text) && text.find_first_of("#%&+") == std::string_view::npos;
 }
 
 // In the normal form of what is judged: no other ever matches.
@@ -195,8 +202,10 @@ constexpr TextForm kProgram = {is_program, R"(^[^\u0000-\u0020\u007f]+)" SBX_END
 constexpr TextForm kToken = {is_token, "^[!#$%&'*+.^_`|~0-9A-Za-z-]+" SBX_END,
                              "a name as HTTP has them: letters, digits, - and _"};
 constexpr TextForm kMethod = {is_method,
-                              "^(?!(CONNECT|TRACE)" SBX_END ")[!#$%&'*+.^_`|~0-9A-Za-z-]+" SBX_END,
-                              "a method as HTTP has them, but neither CONNECT nor TRACE"};
+                              "^(?!(CONNECT|TRACE)" SBX_END ")[!#$%&'*+.^_`|~0-9A-Z-]+" SBX_END,
+                              "a method in capitals, such as GET, but neither CONNECT nor TRACE"};
+constexpr TextForm kQueryName = {is_query_name, "^[!$'*.^_`|~0-9A-Za-z-]+" SBX_END,
+                                 "the name of a query parameter: letters, digits, - and _"};
 constexpr TextForm kPathPattern = {
     is_path_pattern,
     "^(?!" SBX_ANY R"(/(\.{0,2}/|\.{1,2})" SBX_END R"())/[!"$->@-\[\]-~]*)" SBX_END,

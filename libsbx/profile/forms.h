@@ -32,6 +32,7 @@ extern const TextForm kSyscall;
 extern const TextForm kEnvName;
 extern const TextForm kProgram;      // one word
 extern const TextForm kToken;        // a header's name
+extern const TextForm kQueryName;    // as it stands in a URL
 extern const TextForm kMethod;       // of HTTP
 extern const TextForm kPathPattern;  // of an HTTP rule
 

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/paths.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "json/check.h"
 #include "json/reader.h"
 #include "profile/decode.h"
@@ -188,6 +189,32 @@ class Chain {
     return link.source.shipped && link.source.name == kRootProfile;
   }
 
+  // A path has one access in a list: of two the last would count, without a word.
+  static void check_roots(const json& document, std::vector<Error>& errors) {
+    for (const char* const key : {"roots", "+roots"}) {
+      const auto filesystem = document.find("filesystem");
+      if (filesystem == document.end() || !filesystem->contains(key)) continue;
+      std::map<std::string, std::string> seen;
+      std::size_t index = 0;
+      for (const json& root : filesystem->at(key)) {
+        std::string path;
+        for (const std::string_view part : split(root["path"].get_ref<const std::string&>(), '/')) {
+          if (!part.empty() && part != ".") (path += '/') += part;
+        }
+        const std::string access = root.value("access", "ro");
+        const std::string& other = seen.emplace(path, access).first->second;
+        if (other != access) {
+          errors.push_back(
+              {.code = ErrorCode::kBadValue,
+               .message = "the path stands twice in the list, as " + other + " and as " + access,
+               .where = std::string("/filesystem/") + key + "/" + std::to_string(index) + "/path",
+               .hint = "leave one of the two out"});
+        }
+        ++index;
+      }
+    }
+  }
+
   bool read(Link& link) {
     auto document = read_json_strict(link.source.text);
     if (!document.ok()) {
@@ -197,7 +224,9 @@ class Chain {
     link.document = std::move(document).value();
     // Shipped documents are known to pass: a test checks each, and a cold launch need not.
     if (link.source.shipped) return true;
-    for (Error& error : check_fields(link.document, kProfileSpec, "")) report(std::move(error));
+    std::vector<Error> errors = check_fields(link.document, kProfileSpec, "");
+    if (errors.empty()) check_roots(link.document, errors);
+    for (Error& error : errors) report(std::move(error));
     return link.document.is_object();
   }
 

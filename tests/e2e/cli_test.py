@@ -48,7 +48,7 @@ class BadInput(harness.Case):
         "--allow-host": ("",),
         "--scrub": ("", "on", "Default"),
         "--env": ("", "NAME", "=x"),
-        "--pass-env": ("",),
+        "--pass-env": ("", "TOKEN=secret", "A-B", "1A"),
         "--require": ("", "x", "user,", "user,x"),
         "--stdin": ("",),
         "--owner-pid": ("", "x", "-1", "1.5", "99999999999"),
@@ -111,6 +111,19 @@ class BadInput(harness.Case):
         self.refuse("-c", "touch ran", "--", "touch", "ran", where="-c")
         self.refuse("--merge", where="-c")
         self.refuse("--", where="-c")
+
+    def test_a_missing_command_is_asked_for_by_the_own_verb(self):
+        for verb in ("exec", "start", "check"):
+            self.assertIn(f"sbx-run {verb} -c COMMAND", self.raw(verb).stderr.decode())
+
+    def test_a_missing_or_unknown_word_names_what_there_is(self):
+        for verb, where, named in (("layer", "action", "checkpoint"), ("profile", "action", "grant"),
+                                   ("cache", "action", "clear"), ("schema", "schema", "managed"),
+                                   ("tool", "name", "bash_exec"), ("call", "method", "attach")):
+            said = self.raw(verb).stderr.decode()
+            self.assertRegex(said, rf"{where} is required \[{where}\] \(one of .*{named}")
+        self.assertIn("such as: sbx-run kill", self.raw("kill").stderr.decode())
+        self.refuse("help", "nosuch", where="nosuch")
 
     def test_paths_that_cannot_be_shown(self):
         for flag in ("--ro", "--rw", "--hide"):
@@ -411,6 +424,15 @@ class Verbs(harness.Case):
               for name in ("PATH", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "http_proxy", "ALL_PROXY")),
             ({"network": {**rules, "credentials": [credential, credential]}}, "/network/credentials/1/name"),
             ({"caches": {"a": {"path": "~/x"}, "b": {"path": "~/x/y"}}}, "/caches/b/path"),
+            *(({"network": {**rules, "http": [{"host": "a.test", "methods": ["GET", name]}]}}, "/network/http/0/methods/1")
+              for name in ("get", "Post")),
+            *(({"network": {**rules, "credentials": [{"name": "TOKEN", "host": "a.test:443", "query": name, "from": {"env": "T"}}]}},
+               "/network/credentials/0/query") for name in ("a&b", "a#b", "a%b", "a+b")),
+            *(({"commands": {"ask": ["rm", name]}}, "/commands/ask/1")
+              for name in ("destructiv", "destructive.rm-outside", "Destructive")),
+            *(({"filesystem": {key: [{"path": "/srv/a", "access": "none"}, {"path": "/srv", "optional": True},
+                                     {"path": other, "access": "rw"}]}}, f"/filesystem/{key}/2/path")
+              for key in ("roots", "+roots") for other in ("/srv/a", "/srv/a/", "//srv/./a")),
         ):
             with self.subTest(where=where):
                 path = self.profile(document)

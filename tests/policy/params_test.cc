@@ -184,6 +184,7 @@ TEST(RequestSchema, KnowsEveryFieldOfTheContract) {
                            "files", "network", "output_kb", "file_kb", "merge", "approval"}) {
     EXPECT_TRUE(schema["properties"].contains(name)) << name;
   }
+  EXPECT_EQ(schema["properties"]["argv"]["minItems"], 1);
   EXPECT_EQ(schema["additionalProperties"], false);
   EXPECT_EQ(schema["not"]["required"], nlohmann::json::array({"command", "argv"}));
 }

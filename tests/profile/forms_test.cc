@@ -66,6 +66,7 @@ TEST(Forms, TakeOnlyMethodsAndPathsThatARequestMayHave) {
   }
   EXPECT_TRUE(forms::kMethod.matches("TRACES"));
   EXPECT_FALSE(forms::kMethod.matches("TRACE"));
+  EXPECT_FALSE(forms::kMethod.matches("get"));
   EXPECT_FALSE(forms::kMethod.matches(""));
 }
 

@@ -32,7 +32,7 @@ STRINGS = [
     "${home}/.ssh", "${tmp}", "${root}", "${home}${tmp}", "${home}\n", "${workspace", "/dev", "/dev/",
     "/dev/fuse", "/dev/fuse\n", "/dev/dri/renderD128", "/dev/..", "/dev/.", "/dev//a", "/dev/a/",
     "/dev/a/../b", "/device", "/run/x.sock", "mount", "io_uring_setup", "Mount", "mount\n", "PATH",
-    "LD_PRELOAD", "A-B", "A=B", "sudo", "mkfs.*", "default", "strict",
+    "LD_PRELOAD", "GET", "get", "A-B", "A=B", "sudo", "mkfs.*", "default", "strict",
     "github.com", "github.com:443", "GitHub.com", "*.pypi.org", "*.pypi.org:443", "*", "*.", "*x.org",
     "a.*.org", "localhost", "a_b.org", "-a.org", "a-.org", "a-b.org", "a..org", ".a", "a.org.",
     "a.org\n", "a.org:0", "a.org:1", "a.org:65535", "a.org:65536", "a.org:99999", "a.org:080",
@@ -66,7 +66,7 @@ def build(rng, schema):
         low, high = schema["minimum"], schema["maximum"]
         return rng.choice([low, high, rng.randint(low, high), float(rng.randint(low, high))])
     if kind == "array":
-        return [build(rng, schema["items"]) for _ in range(rng.randrange(4))]
+        return [build(rng, schema["items"]) for _ in range(rng.randrange(schema.get("minItems", 0), 4))]
     if kind == "object":
         return build_object(rng, schema)
     if "enum" in schema:
@@ -154,7 +154,16 @@ def beyond_a_schema(document):
     extends = document.get("extends", "default")
     names = extends if isinstance(extends, list) else [extends]
     known = ("default", "strict", "tool-bash_exec", "node")
-    return appends_to_null or any(isinstance(name, str) and name not in known for name in names)
+    return (appends_to_null or names_a_root_twice(document) or
+            any(isinstance(name, str) and name not in known for name in names))
+
+
+def names_a_root_twice(document):
+    filesystem = document.get("filesystem")
+    lists = [filesystem.get(key) for key in ("roots", "+roots")] if isinstance(filesystem, dict) else []
+    paths = [[str(root.get("path")).strip("/") for root in one if isinstance(root, dict)]
+             for one in lists if isinstance(one, list)]
+    return any(len(set(one)) < len(one) for one in paths)
 
 
 def main():
@@ -167,13 +176,15 @@ def main():
 
     shipped = [json.load(open(path, encoding="utf-8")) for path in sorted(
         glob.glob(profiles + "/*.json") + glob.glob(profiles + "/presets/*.json"))]
-    built = [build(rng, schema) for _ in range(VALID)]
+    built = [one for one in (build(rng, schema) for _ in range(VALID)) if not names_a_root_twice(one)]
     documents = shipped + built
     strings = [{"network": {"allow": [text]}} for text in STRINGS]
     strings += [{"filesystem": {key: [text]}} for text in STRINGS for key in ("devices", "protect")]
     strings += [{"filesystem": {"roots": [{"path": text}]}} for text in STRINGS]
     strings += [{"environment": {"set": {text: text}, "pass": [text]}} for text in STRINGS]
     strings += [{"network": {"http": [{"host": "a", key: [text]}]}} for text in STRINGS for key in ("methods", "paths")]
+    strings += [{"network": {"mode": "allowlist", "allow": ["a"], "http": [{"host": "a", "methods": one, "paths": ["/"]}]}}
+                for one in ([], ["GET"], ["get"])]
     strings += [{"commands": {"deny": [text]}} for text in STRINGS]
     strings += [{"audit": {"file": text}, "name": text} for text in STRINGS]
     mutated = [mutate(rng, document) for document in documents for _ in range(MUTATIONS_EACH)]
