@@ -239,12 +239,13 @@ std::string joined(const Names& names) {
   return text;
 }
 
-Result<std::string> absolute(const std::string& path, const std::string& flag) {
+Result<std::string> absolute(const std::string& path, const FlagRow& flag) {
   Result<std::string> real = real_path(path);
   if (real.ok()) return real;
   const int error = real.error().sys_errno;
-  return Error{ErrorCode::kPathNotFound, "no such file: " + path + ": " + errno_text(error), flag,
-               "name one that exists", error};
+  const std::string kind = flag.kind == kWorkspace ? "directory" : "file";
+  return Error{ErrorCode::kPathNotFound, "no such " + kind + ": " + path + ": " + errno_text(error),
+               flag.name, "name one that exists", error};
 }
 
 Result<std::string> absolute_value(const FlagRow& flag, const std::string& value) {
@@ -252,9 +253,9 @@ Result<std::string> absolute_value(const FlagRow& flag, const std::string& value
     case kPath:
       return root_from_here(value, flag.name);
     case kProfile:
-      return is_profile_path(value) ? absolute(value, flag.name) : value;
+      return is_profile_path(value) ? absolute(value, flag) : value;
     case kWorkspace:
-      return value != kOwnWorkspace ? absolute(value, flag.name) : value;
+      return value != kOwnWorkspace ? absolute(value, flag) : value;
     case kNewFile:
       return absolute_path(value, flag.name);
     default:

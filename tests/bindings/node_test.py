@@ -33,6 +33,14 @@ r = await sbx.run('cat d/x b', { ...o, files: { 'd/x': '1', b: new Uint8Array([5
 assert(r.stdout === '12', 'files');
 let e = await rejected(sbx.run('true', { ...o, timeout: -1 }));
 assert(e instanceof sbx.SbxError && e.code === 'out_of_range' && e.where === '/timeout_ms', e);
+for (const bad of [5, null, { argv: ['ls'] }]) {
+  e = await rejected(sbx.run(bad, o));
+  assert(e instanceof TypeError && e.message.startsWith('a command is a string or an array'), e);
+}
+e = await rejected(sbx.run('true', { ...o, timeout: '10s' }));
+assert(e instanceof TypeError && e.message === 'timeout is a number of milliseconds, not "10s"', e);
+e = await rejected(sbx.Session.open({ ...o, workspace: '/no/such' }));
+assert(e.code === 'path_not_found' && e.message.includes('no such directory: /no/such'), e);
 e = await rejected(sbx.run('exit 2', { ...o, check: true }));
 assert(e instanceof sbx.CommandFailed && e.result.exit_code === 2, e);
 for (const bad of [sbx.run('true', { ...o, timout: 1 }), sbx.run('true', 5),
@@ -137,9 +145,11 @@ assert((await rejected(s.run('true', { signal: a.signal }))).name === 'AbortErro
 const forever = await s.start('sleep 1000');
 for (const bad of [s.run('true', { outputKB: 1 }), s.start('true', { check: true }),
   forever.wait({ timeoutMs: 1 }), forever.kill({ graceMs: 1 }), forever.stdin('', { end: true }),
-  forever.stream({ matches: 'x' }).next()]) assert((await rejected(bad)) instanceof TypeError, 'unknown');
+  forever.stream({ matches: 'x' }).next(), s.reset({ graceMs: 1 }), s.reset({ grace: '1s' }),
+  forever.wait({ timeout: '1s' })]) assert((await rejected(bad)) instanceof TypeError, 'unknown');
+assert((e = await rejected(s.reset({ grace: 0 }))).code === 'out_of_range', e);
 assert((await forever.kill({ grace: 100 })).is_running === false, 'kill');
-assert((await s.list()).length === 5 && (await s.reset()).workspace_cleared === true, 'reset');
+assert((await s.list()).length === 5 && (await s.reset({ grace: 500 })).workspace_cleared === true, 'reset');
 const left = rejected(s.run('sleep 1000'));
 const streamed = (await s.start('echo begun; sleep 1000')).stream();
 assert((await streamed.next()).value.text === 'begun\n', 'begun');
@@ -347,6 +357,19 @@ const e = await s.layer.rollback('none').then(() => null, (error) => error);
 assert(e instanceof sbx.SbxError && e.code === 'layer_not_found', e);
 await s.close();
 """)
+
+    def test_the_types_name_the_options_there_are(self):
+        with open(f"{SOURCE}/bindings/node/lib/index.d.ts", encoding="utf-8") as file:
+            types = file.read()
+        def named(interface):
+            body = re.search(rf"interface {interface} (?:extends \w+ )?{{(.*?)\n}}", types, re.DOTALL)
+            return re.findall(r"^  (\w+)\?:", body[1], re.MULTILINE)
+        out = self.script("const r = require('./node_modules/sbx/lib/request.js');\n"
+                          "console.log(JSON.stringify([r.OPENING, r.COMMAND, r.RUN]));", "test.cjs")
+        opening, command, run = json.loads(out)
+        self.assertEqual(sorted(named("OpenOptions")), sorted(opening))
+        self.assertEqual(sorted(named("CommandOptions")), sorted([*command, "signal"]))
+        self.assertEqual(sorted([*named("CommandOptions"), *named("RunOptions")]), sorted(run))
 
     def test_by_require(self):
         out = self.script("const sbx = require('sbx');\n"

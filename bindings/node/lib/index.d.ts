@@ -144,7 +144,8 @@ export class Session {
   start(command: string | string[], options?: CommandOptions): Promise<Task>;
   task(id: string): Promise<Task>;
   list(): Promise<TaskStatus[]>;
-  reset(): Promise<{ workspace_cleared: boolean }>;
+  /** Ends every task, SIGKILL after `grace` milliseconds (2000), and forgets it. */
+  reset(options?: { grace?: number }): Promise<{ workspace_cleared: boolean }>;
   check(command: string | string[]): Promise<Record<string, unknown>>;
   explain(command: string | string[]): Promise<Record<string, unknown>>;
   tool(name: string, params: object): Promise<Record<string, unknown>>;
@@ -168,7 +169,9 @@ export class Task implements AsyncIterable<Chunk> {
   status(): Promise<TaskStatus>;
   output(since?: number): Promise<Output>;
   stdin(text?: string, options?: { close?: boolean }): Promise<void>;
+  /** Its status at its end, or after `timeout` milliseconds; absent: however long it takes. */
   wait(options?: { timeout?: number; signal?: AbortSignal }): Promise<TaskStatus>;
+  /** SIGTERM, SIGKILL after `grace` milliseconds (2000), until nothing is left. */
   kill(options?: { grace?: number }): Promise<TaskStatus>;
   /**
    * What there is, then what comes, until the task ends; with `match`, lines that match. While nobody

@@ -7,7 +7,7 @@ const events = require('node:events');
 const os = require('node:os');
 const path = require('node:path');
 const { SbxError, CommandFailed, errorOf } = require('./errors.js');
-const { OPENING, COMMAND, RUN, known, commandParams, encode, openOptions } = require('./request.js');
+const { OPENING, COMMAND, RUN, known, milliseconds, commandParams, encode, openOptions } = require('./request.js');
 const { openTransport, program } = require('./transport.js');
 
 class Session {
@@ -110,9 +110,14 @@ class Session {
 
   async task(id) { return new Task(this, await this.call('status', { task_id: id })); }
   async list() { return (await this.call('list')).tasks; }
-  reset() { return this.call('reset'); }
-  check(command) { return this.call('check', commandParams(command)); }
-  explain(command) { return this.call('explain', commandParams(command)); }
+
+  async reset(options = {}) {
+    known(options, 'grace');
+    return this.call('reset', { grace_ms: milliseconds('grace', options.grace) });
+  }
+
+  async check(command) { return this.call('check', commandParams(command)); }
+  async explain(command) { return this.call('explain', commandParams(command)); }
   tool(name, params) { return this.call('tool', { name, params }); }
 
   /** The layer that the session holds, with flags: ['--layer', NAME]. */
@@ -237,12 +242,12 @@ class Task {
   async wait(options = {}) {
     known(options, 'timeout', 'signal');
     const { timeout, signal } = options;
-    return this.#session.call('wait', { task_id: this.id, timeout_ms: timeout ?? null }, { signal });
+    return this.#session.call('wait', { task_id: this.id, timeout_ms: milliseconds('timeout', timeout) }, { signal });
   }
 
   async kill(options = {}) {
     known(options, 'grace');
-    return this.#session.call('kill', { task_id: this.id, grace_ms: options.grace ?? 2000 });
+    return this.#session.call('kill', { task_id: this.id, grace_ms: milliseconds('grace', options.grace ?? 2000) });
   }
 
   async* stream(options = {}) {

@@ -39,14 +39,25 @@ function fileList(files) {
       : { path: name, content_base64: bytesOf(name, content).toString('base64') }));
 }
 
+function milliseconds(name, time) {
+  if (time == null || typeof time === 'number') return time;
+  throw new TypeError(`${name} is a number of milliseconds, not ${JSON.stringify(time)}`);
+}
+
+// What a request calls otherwise, or has in another form.
+const RENAMED = { timeout: 'timeout_ms', input: 'stdin', outputKb: 'output_kb', fileKb: 'file_kb' };
+const FORMED = { files: fileList, timeout: (time) => milliseconds('timeout', time) };
+
 function commandParams(command, options = {}) {
-  const { timeout, input, files, cwd, env, network, merge, description, approval, shell } = options;
-  const params = {
-    [typeof command === 'string' ? 'command' : 'argv']: command,
-    timeout_ms: timeout, stdin: input, files: fileList(files), cwd, env, network, merge, description,
-    approval, shell, output_kb: options.outputKb, file_kb: options.fileKb,
-  };
-  return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
+  if (typeof command !== 'string' && !Array.isArray(command)) {
+    throw new TypeError(`a command is a string or an array of them, not ${JSON.stringify(command)}`);
+  }
+  const params = { [typeof command === 'string' ? 'command' : 'argv']: command };
+  for (const name of [...COMMAND, 'shell']) {
+    const value = options[name];
+    if (value !== undefined) params[RENAMED[name] ?? name] = FORMED[name]?.(value) ?? value;
+  }
+  return params;
 }
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
@@ -100,4 +111,4 @@ function openOptions(options) {
   return rest;
 }
 
-module.exports = { OPENING, COMMAND, RUN, known, commandParams, encode, openOptions };
+module.exports = { OPENING, COMMAND, RUN, known, milliseconds, commandParams, encode, openOptions };
