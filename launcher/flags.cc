@@ -45,11 +45,6 @@ Error unknown_argument(const CLI::App& app, const std::string& argument) {
   return Error{ErrorCode::kBadFlag, "unknown argument: '" + argument + "'", name, std::move(hint)};
 }
 
-// As it is called.
-std::string title_of(const Verb& verb) {
-  return &verb == kVerbs ? "sbx-run" : "sbx-run " + std::string(verb.name);
-}
-
 // A flag of other verbs.
 std::optional<Error> refusal_of(const Verb& verb, const std::string& argument) {
   VerbBits verbs = 0;
@@ -64,7 +59,7 @@ std::optional<Error> refusal_of(const Verb& verb, const std::string& argument) {
     verbs |= flag.verbs;
   }
   if (verbs == 0) return std::nullopt;
-  return Error{ErrorCode::kBadFlag, title_of(verb) + " cannot honour " + name, name,
+  return Error{ErrorCode::kBadFlag, verb_title(verb) + " cannot honour " + name, name,
                "leave it out; it is for " + verbs_text(verbs)};
 }
 
@@ -105,6 +100,18 @@ Error complaint_of(const std::string& flag, const std::string& what) {
   return Error{ErrorCode::kBadFlag, what, flag, "--help lists the flags"};
 }
 
+// "WORD is required".
+Error missing_word(const Verb& verb, const std::string& what) {
+  const std::string name = what.substr(0, what.find(' '));
+  for (const VerbWord& word : verb.words) {
+    if (word.name == nullptr || name != word.name) continue;
+    const std::string names = value_names(word.kind);
+    return Error{ErrorCode::kBadFlag, what, name,
+                 names.empty() ? std::string("such as: ") + verb.example : "one of " + names};
+  }
+  return complaint_of("", what);
+}
+
 // An empty value is nearly always a variable that was not set; it must not read as "no limit": but
 // what is only said or written may be nothing. A
 // flag in the place of a command is the next one: CLI11 takes whatever comes.
@@ -129,7 +136,7 @@ Status check_values(const CLI::App& app) {
 
 Result<ParseOutcome> parse_with(const Verb& verb, const std::vector<const FlagRow*>& known,
                                 const std::vector<std::string>& given, RunOptions& options) {
-  CLI::App app{description_of(verb), title_of(verb)};
+  CLI::App app{description_of(verb), verb_title(verb)};
   app.footer([&verb] {
     return (&verb == kVerbs ? verbs_help() + "\n" : "") + "Example:\n  " + verb.example;
   });
@@ -164,13 +171,18 @@ Result<ParseOutcome> parse_with(const Verb& verb, const std::vector<const FlagRo
     const std::string what = error.what();
     const std::size_t colon = what.find(':');
     const bool names_flag = what.starts_with('-') && colon != std::string::npos;
-    return complaint_of(names_flag ? what.substr(0, colon) : "", what);
+    if (!names_flag) return missing_word(verb, what);
+    return complaint_of(what.substr(0, colon), what);
   }
   SBX_CHECK_OK(check_values(app));
   return ParseOutcome{};
 }
 
 }  // namespace
+
+std::string verb_title(const Verb& verb) {
+  return &verb == kVerbs ? "sbx-run" : "sbx-run " + std::string(verb.name);
+}
 
 std::string verbs_help() {
   std::string text =
@@ -194,7 +206,7 @@ Result<std::string> verb_help_text(const std::string& name) {
     return outcome.help.value_or("");
   }
   const auto nearest = nearest_verb(name);
-  return Error{ErrorCode::kBadFlag, "there is no verb '" + name + "'", "",
+  return Error{ErrorCode::kBadFlag, "there is no verb '" + name + "'", name,
                nearest ? "did you mean " + std::string(*nearest) + "?"
                        : "one of " + value_names(ValueKind::kVerb)};
 }
@@ -211,7 +223,7 @@ Result<ParseOutcome> parse_flags(const Invocation& invocation, RunOptions& optio
   const std::vector<std::string> given(arguments.begin(), separator);
   if (separator != arguments.end()) options.program.assign(separator + 1, arguments.end());
   if (separator != arguments.end() && verb.no_program != nullptr) {
-    return Error{ErrorCode::kBadFlag, title_of(verb) + " runs no command of its own", "--",
+    return Error{ErrorCode::kBadFlag, verb_title(verb) + " runs no command of its own", "--",
                  verb.no_program};
   }
   for (const std::string& flag : given) {

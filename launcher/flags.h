@@ -23,6 +23,9 @@ std::string_view flag_library_version();
 // for a flag that is another verb's.
 Result<ParseOutcome> parse_flags(const Invocation& invocation, RunOptions& options);
 
+// As it is called, such as "sbx-run exec".
+std::string verb_title(const Verb& verb);
+
 // What its --help prints. Errors: kBadFlag for a verb that there is not.
 Result<std::string> verb_help_text(const std::string& name);
 

@@ -17,6 +17,7 @@
 #include "base/paths.h"
 #include "base/system_places.h"
 #include "base/text.h"
+#include "flags.h"
 #include "host/globs.h"
 #include "host/outside_program.h"
 #include "host/view_roots.h"
@@ -438,7 +439,7 @@ Status fill(const RunOptions& options, const Invocation& invocation, Prepared& o
   request.approval = options.approve;
   if (!options.description.empty()) request.description = options.description;
   SBX_CHECK_OK(check_flag_roots(*out.policy));
-  SBX_CHECK_OK(check_command(options));
+  SBX_CHECK_OK(check_command(options, *invocation.verb));
   const bool is_fresh = out.policy->run.workspace.mode == WorkspaceMode::kFresh;
   if (!options.cwd.empty() && is_fresh) {
     request.cwd = options.cwd;  // relative to what does not exist yet
@@ -504,12 +505,13 @@ Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation
   return out;
 }
 
-Status check_command(const RunOptions& options) {
+Status check_command(const RunOptions& options, const Verb& verb) {
   if (options.program.empty() != options.command.empty()) return {};
+  const std::string own = verb_title(verb);
   return Error{ErrorCode::kBadFlag,
                options.command.empty() ? "there is no command to run"
                                        : "-c COMMAND and -- PROGRAM exclude each other",
-               "-c", "sbx-run -- PROGRAM [ARG...], or sbx-run -c COMMAND"};
+               "-c", own + " -- PROGRAM [ARG...], or " + own + " -c COMMAND"};
 }
 
 Result<int> choose_stdin(const std::string& source, OwnedFd& opened, const StdinWait& wait) {

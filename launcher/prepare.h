@@ -40,7 +40,7 @@ Result<std::string> default_workspace(const RunOptions& options, const Invocatio
                                       std::vector<std::string>& warnings);
 
 // One command, by -c or behind `--`. Errors: kBadFlag.
-Status check_command(const RunOptions& options);
+Status check_command(const RunOptions& options, const Verb& verb);
 
 // Errors: those of prepare_session(), of check_command() and of the working directory.
 Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation);
