@@ -195,7 +195,8 @@ class Walk {
 
   void form(std::string_view value, const TextForm* form, const Place* place) {
     if (form == nullptr || form->matches(value)) return;
-    add(ErrorCode::kBadValue, quoted(value) + " must be " + form->expected, "", place);
+    const std::string what = value.empty() ? "" : quoted(value) + " ";
+    add(ErrorCode::kBadValue, what + "must be " + form->expected, "", place);
   }
 
   void choice(const json& value, const ValueSpec& spec, const Place* place) {
@@ -232,10 +233,12 @@ class Walk {
   }
 
   void out_of_range(const json& value, const ValueSpec& spec, const Place* place) {
-    add(ErrorCode::kOutOfRange,
-        "must be from " + std::to_string(spec.min) + " to " + std::to_string(spec.max) + ", not " +
-            value.dump(),
-        "", place);
+    const std::string least = std::to_string(spec.min);
+    const bool is_unbounded = spec.max == kUnbounded && value < spec.min;
+    const std::string bounds = !is_unbounded ? "from " + least + " to " + std::to_string(spec.max)
+                               : spec.kind == Kind::kNumber ? "more than " + least
+                                                            : least + " or more";
+    add(ErrorCode::kOutOfRange, "must be " + bounds + ", not " + value.dump(), "", place);
   }
 
   void add(ErrorCode code, std::string message, std::string hint, const Place* place) {

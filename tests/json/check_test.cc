@@ -123,6 +123,21 @@ TEST(CheckFields, ShortensLongTextInMessages) {
   EXPECT_NO_THROW((void)json(error.message).dump()) << "cut inside a character";
 }
 
+TEST(CheckFields, NamesNoBoundThatIsNone) {
+  static constexpr FieldSpec kFields[] = {
+      {"count", "", {.kind = Kind::kCount, .min = 1, .max = kUnbounded}},
+      {"seconds", "", {.kind = Kind::kNumber, .min = 0, .max = kUnbounded}},
+      {"some", "", {.kind = Kind::kCount, .min = 1, .max = 10}}};
+  static constexpr ObjectSpec kSpec = {kFields};
+  const auto message = [](const char* text) {
+    return check_fields(json::parse(text), kSpec, "").at(0).message;
+  };
+  EXPECT_EQ(message(R"({"count": 0})"), "must be 1 or more, not 0");
+  EXPECT_EQ(message(R"({"seconds": -1})"), "must be more than 0, not -1");
+  EXPECT_EQ(message(R"({"some": 0})"), "must be from 1 to 10, not 0");
+  EXPECT_EQ(message(R"({"count": 1e300})"), "must be from 1 to 9007199254740992, not 1e+300");
+}
+
 TEST(CheckFields, TakesNumbersWithFractionsWhereTheSpecDoes) {
   static constexpr FieldSpec kFields[] = {
       {"seconds", "", {.kind = Kind::kNumber, .min = 1, .max = 10}}};
