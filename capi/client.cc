@@ -18,6 +18,7 @@
 
 #include "base/text.h"
 #include "json/reader.h"
+#include "json/text_at.h"
 #include "rpc/framing.h"
 #include "rpc/json_rpc.h"
 
@@ -44,15 +45,10 @@ ErrorCode code_of(std::string_view name) {
   return ErrorCode::kInternal;
 }
 
-std::string text_of(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 // {"code","message","where","hint"} as the server writes it.
 Error error_of(const nlohmann::json& object) {
-  return Error{code_of(text_of(object, "code")), text_of(object, "message"),
-               text_of(object, "where"), text_of(object, "hint")};
+  return Error{code_of(text_at(object, "code")), text_at(object, "message"),
+               text_at(object, "where"), text_at(object, "hint")};
 }
 
 Error error_of(const std::string& text) {
@@ -126,9 +122,9 @@ Status Client::open() {
   if (line.is_object() && line.contains("error") && line["error"].is_object()) {
     return error_of(line["error"]);
   }
-  if (line.is_object() && text_of(line, "method") == "server.ready" && line.contains("params") &&
+  if (line.is_object() && text_at(line, "method") == "server.ready" && line.contains("params") &&
       line["params"].is_object()) {
-    token_ = text_of(line["params"], "operator_token");
+    token_ = text_at(line["params"], "operator_token");
     return {};
   }
   helper_.kill();

@@ -22,6 +22,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "json/reader.h"
+#include "json/text_at.h"
 #include "json/writer.h"
 #include "process.h"
 #include "profile/upstream.h"
@@ -122,11 +123,6 @@ std::string shown(const std::string& flag, const std::vector<std::string>& value
            (secret != std::string::npos && flag == "--env" ? "..." : "");
   }
   return out;
-}
-
-std::string text_at(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 // What a running session has for a flag; nullopt: it was started without it.

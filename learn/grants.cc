@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "json/reader.h"
+#include "json/text_at.h"
 #include "model/grant.h"
 #include "policy/policy.h"
 
@@ -24,12 +25,6 @@ constexpr auto kLists = std::to_array<std::string_view>(
 constexpr auto kValues =
     std::to_array<std::string_view>({"network.mode", "filesystem.git_config", "limits.tmp_mb",
                                      "limits.file_kb", "limits.open_files"});
-
-std::string text_of(const Document& entry, const char* key) {
-  if (!entry.is_object()) return "";
-  const auto found = entry.find(key);
-  return found != entry.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 // Where the value stands among those that its setting can have; null is no limit. nullopt: it is
 // none of them.
@@ -64,14 +59,14 @@ Document value_of(const Grant& grant, const Profile& profile) {
 }
 
 Access access_of(const Document& entry) {
-  const std::string text = text_of(entry, "access");
+  const std::string text = text_at(entry, "access");
   if (text == "none") return Access::kNone;
   return text == "rw" ? Access::kReadWrite : Access::kReadOnly;
 }
 
 std::string path_of(const Document& entry, const std::string& home) {
   static constexpr std::string_view kHome = "${home}";
-  const std::string path = text_of(entry, "path");
+  const std::string path = text_at(entry, "path");
   const bool is_of_home = !home.empty() && is_below(path, kHome);
   return is_of_home ? home + path.substr(kHome.size()) : path;
 }
@@ -203,7 +198,7 @@ bool add_grant(const Grant& grant, Document& profile, const std::string& home) {
   if (!list.is_array()) list = Document::array();
   bool is_changed = false;
   for (const Document& entry : grant.value) {
-    if (grant.key == "roots" && !text_of(entry, "path").empty()) {
+    if (grant.key == "roots" && !text_at(entry, "path").empty()) {
       is_changed |= add_root(entry, list, home);
     } else if (std::find(list.begin(), list.end(), entry) == list.end()) {
       list.push_back(entry);

@@ -9,6 +9,7 @@
 #include <map>
 #include <string_view>
 
+#include "json/text_at.h"
 #include "policy/policy.h"
 #include "profile/shipped.h"
 
@@ -40,12 +41,6 @@ constexpr auto kLimits = std::to_array<LimitKey>({
     {"file_size", "file_kb", [](const LimitsProfile& all) { return all.file_kb; }},
 });
 
-std::string text_of(const Document& entry, const char* key) {
-  if (!entry.is_object()) return "";
-  const auto found = entry.find(key);
-  return found != entry.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 bool covers(const Line& wide, const Line& line) {
   return line.path() != wide.path() && is_below(line.path(), wide.path()) &&
          (wide.is_written() || !line.is_written());
@@ -63,7 +58,7 @@ std::vector<std::string> listed(const Document& preset, const char* section, con
   const auto in = preset.find(section);
   if (in == preset.end() || !in->contains(key)) return out;
   for (const Document& entry : (*in)[key]) {
-    out.push_back(entry.is_string() ? entry.get<std::string>() : text_of(entry, member));
+    out.push_back(entry.is_string() ? entry.get<std::string>() : text_at(entry, member));
   }
   return out;
 }
@@ -71,10 +66,10 @@ std::vector<std::string> listed(const Document& preset, const char* section, con
 }  // namespace
 
 std::string Line::path() const {
-  return setting == "filesystem.roots" ? text_of(value, "path") : "";
+  return setting == "filesystem.roots" ? text_at(value, "path") : "";
 }
 
-bool Line::is_written() const { return text_of(value, "access") == "rw"; }
+bool Line::is_written() const { return text_at(value, "access") == "rw"; }
 
 std::string cache_of(const std::string& path) {
   for (const std::string_view cache : kCaches) {

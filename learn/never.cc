@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "gateway/address.h"
 #include "host_files/places.h"
+#include "json/text_at.h"
 #include "model/address.h"
 #include "plan/filter.h"
 #include "policy/policy.h"
@@ -231,12 +232,6 @@ constexpr auto kListeners = std::to_array<Never>({
     {"*/gcr/*", kAgent},
 });
 
-std::string text_of(const Document& entry, const char* key) {
-  if (!entry.is_object()) return "";
-  const auto found = entry.find(key);
-  return found != entry.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 // The one path that an entry names, as sbx writes it (literal_path()); empty: it is a pattern.
 std::string one_path(const std::string& path) {
   const std::size_t star = path.find('*');
@@ -426,12 +421,12 @@ std::string never_granted(const Grant& grant, const Guarded& guarded) {
     const std::string text = entry.is_string() ? entry.get<std::string>() : "";
     std::string why;
     if (grant.key == "roots") {
-      why = why_no_root(text_of(entry, "path"), text_of(entry, "access") == "rw", guarded);
+      why = why_no_root(text_at(entry, "path"), text_at(entry, "access") == "rw", guarded);
     }
     if (grant.key == "unix_sockets") why = why_no_socket(text, guarded);
     if (grant.key == "devices") why = why_no_device(text);
     if (grant.section == "network" && grant.key == "allow") why = why_no_host(text);
-    if (grant.key == "http") why = why_no_host(text_of(entry, "host"));
+    if (grant.key == "http") why = why_no_host(text_at(entry, "host"));
     if (grant.section == "seccomp") why = why_no_call(text);
     if (!why.empty()) return why;
   }

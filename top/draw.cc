@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "cells.h"
+#include "json/text_at.h"
 #include "top.h"
 
 namespace sbx {
@@ -16,13 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kLeastForPane = 14;  // rows
-
-std::string text_at(const json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && found != object.end() && found->is_string()
-             ? found->get<std::string>()
-             : std::string();
-}
 
 double number_at(const json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();

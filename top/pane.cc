@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "json/text_at.h"
+
 namespace sbx {
 namespace {
 
@@ -11,13 +13,6 @@ using nlohmann::json;
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 constexpr std::size_t kHead = 9;  // of an answer of sbx-screen: a size, a cursor, its visibility
-
-std::string text_at(const json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && found != object.end() && found->is_string()
-             ? found->get<std::string>()
-             : std::string();
-}
 
 std::string with_returns(const std::string& text) {
   std::string out;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cells.h"
+#include "json/text_at.h"
 
 namespace sbx {
 namespace {
@@ -18,11 +19,6 @@ std::string one_line(const json& value) {
 
 bool holds_objects(const json& list) {
   return std::any_of(list.begin(), list.end(), [](const json& item) { return item.is_object(); });
-}
-
-std::string text_at(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "json/text_at.h"
+
 namespace sbx {
 namespace {
 
@@ -19,13 +21,6 @@ constexpr milliseconds kPaneEvery{200};
 
 volatile sig_atomic_t caught = 0;
 void note_signal(int number) { caught = number; }
-
-std::string text_at(const json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && found != object.end() && found->is_string()
-             ? found->get<std::string>()
-             : std::string();
-}
 
 bool flag_at(const json& object, const char* key) {
   const auto found = object.find(key);
