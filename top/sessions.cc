@@ -13,6 +13,7 @@ using nlohmann::json;
 using std::chrono::steady_clock;
 
 constexpr int kPatienceMs = 500;
+constexpr std::chrono::milliseconds kMostOpening{100};  // in one round: keys wait meanwhile
 constexpr std::chrono::seconds kLeftBe{10};
 
 json read_json(const std::string& text) {
@@ -75,6 +76,7 @@ bool SessionWatch::read() {
 Status Sessions::refresh() {
   SBX_TRY(const Directory directory, runtime_directory(environment_));
   trouble_.clear();
+  const auto until = steady_clock::now() + kMostOpening;
   for (const std::string& name : session_names(directory)) {
     if (!only_.empty() && name != only_) continue;
     if (find(name) != nullptr) continue;
@@ -83,6 +85,7 @@ Status Sessions::refresh() {
       trouble_ = deaf->second.why;
       continue;
     }
+    if (steady_clock::now() >= until) break;
     SessionClient::Wanted wanted{name};
     wanted.as_operator = true;
     wanted.patience_ms = kPatienceMs;

@@ -3,6 +3,7 @@ sbx_test(top
     ${CMAKE_CURRENT_LIST_DIR}/cells_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/processes_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/review_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/sessions_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/terminal_test.cc
   LINK sbx_top sbx_screen util)
 # The library's flags ask the C library for older interfaces.
