@@ -200,6 +200,41 @@ TEST(Spawn, AttachesAMappedTreeThroughNoSymlink) {
   }
 }
 
+// Between the look and the step another may have taken its place, or a symlink that of a directory
+// on the way. Of the right one it is a later part of the step that fails.
+TEST(Spawn, ShowsAndGrantsOnlyTheFileThatWasLookedAt) {
+  const test::TempDir dir;
+  dir.directory("real/place");
+  dir.symlink("link", "real");
+  struct stat info {};
+  ASSERT_EQ(::stat(dir.at("real/place").c_str(), &info), 0);
+  const op::FileId right{info.st_dev, info.st_ino};
+  const op::FileId other_number{info.st_dev, info.st_ino + 1};
+  const op::FileId other_device{info.st_dev + 1, info.st_ino};
+  for (const bool binds : {true, false}) {
+    const auto error_of = [&](const std::string& way, const op::FileId& file) {
+      LaunchPlan plan = tiny_plan({"/bin/true"});
+      const auto text = [&](const std::string& path) {
+        const op::Text place{static_cast<std::uint32_t>(plan.arena.size())};
+        (plan.arena += path).push_back('\0');
+        return place;
+      };
+      const op::Text source = text(dir.at(way));
+      const Op step = binds ? Op{op::Bind{source, text(dir.at("missing")), 0, file}}
+                            : Op{op::LandlockAllow{source, sys::kLandlockFsReadDir, file}};
+      plan.ops.insert(plan.ops.begin() + (binds ? 1 : 2), step);
+      TinyRun run(plan);
+      EXPECT_TRUE(run.started());
+      run.wait();
+      return static_cast<int>(run.state().failed_errno.load());
+    };
+    EXPECT_EQ(error_of("real/place", right), binds ? ENOENT : EBADF);
+    EXPECT_EQ(error_of("real/place", other_number), ESTALE);
+    EXPECT_EQ(error_of("real/place", other_device), ESTALE);
+    EXPECT_EQ(error_of("link/place", right), ELOOP);
+  }
+}
+
 TEST(Spawn, LeavesOneThatDoesNotEndToBeReapedWithALaterOne) {
   TinyRun slow(tiny_plan({"/bin/sleep", "60"}));
   ASSERT_TRUE(slow.started());
