@@ -342,6 +342,23 @@ class Submounts(ViewCase):
         self.assertEqual(answer["stderr"].count("Read-only file system"), 2, answer)
         self.assertEqual(answer["stderr"].count("ermission denied"), 2, answer)
 
+    def test_what_the_host_mounts_later_does_not_appear_inside(self):
+        """In a directory that is shown, or below the system's, where the host's mounts are shared."""
+        own = ["unshare", "-m" if harness.is_root() else "-Urm", "--propagation", "private"]
+        os.mkdir(self.work + "/sub")
+        if subprocess.run([*own, "mount", "-t", "tmpfs", "none", self.work + "/sub"], capture_output=True,
+                          timeout=60, check=False).returncode != 0:
+            self.skipTest("no mounts in a mount namespace of one's own here")
+        look = ("touch begun; until [ -e mounted ]; do sleep 0.05; done; touch looked;"
+                " ls -d */of-the-host /usr/share/of-the-host")
+        script = (f"set -e; mount --make-rshared /; cd {self.work};"
+                  f" {harness.SBX_RUN} --timeout 30s -c '{look}' & until [ -e begun ]; do sleep 0.05; done;"
+                  " for at in sub /usr/share; do mount -t tmpfs none $at; touch $at/of-the-host; done;"
+                  " touch mounted; wait")
+        done = subprocess.run([*own, "sh", "-c", script], capture_output=True, timeout=60, check=False)
+        self.assertTrue(os.path.exists(self.work + "/looked"), done)
+        self.assertEqual(json.loads(done.stdout)["stdout"], "", done)
+
     @unittest.skipUnless(harness.is_root(), "only root mounts without a user namespace")
     def test_without_a_user_namespace_nothing_propagates_to_the_host(self):
         profile = self.profile({"isolation": {
