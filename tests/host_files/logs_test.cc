@@ -105,6 +105,16 @@ TEST_F(Logs, SpillUsesNoDirectoryThatOthersMayWriteOrThatIsALink) {
   ASSERT_FALSE(none.finish().ok());
 }
 
+TEST_F(Logs, SpillUsesNoDirectoryOfAnotherUser) {
+  if (geteuid() != 0) GTEST_SKIP() << "root alone makes one";
+  const std::string theirs = (base_ / "theirs").string();
+  ASSERT_EQ(mkdir(theirs.c_str(), 0700), 0);
+  ASSERT_EQ(chown(theirs.c_str(), 65534, 65534), 0);
+  const Spill spill({theirs, (base_ / "good").string()}, 1, 1000);
+  EXPECT_TRUE(spill.path().starts_with((base_ / "good").string())) << spill.path();
+  EXPECT_TRUE(fs::is_empty(theirs));
+}
+
 TEST_F(Logs, OldSpillsGo) {
   fs::create_directory(base_ / "logs");
   for (std::size_t i = 0; i < kKeptLogs + 5; ++i) {

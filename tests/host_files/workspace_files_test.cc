@@ -171,6 +171,14 @@ TEST_F(WorkspaceFiles, KeepOutOfPlacesThatThePolicyDoesNotLetBeWritten) {
   EXPECT_EQ(refused({{"x", "x", {}}}).code, ErrorCode::kPathRefused);
 }
 
+TEST_F(WorkspaceFiles, TakeNoPlaceOnTheWayToWhatIsProtected) {
+  add_protect(work_ / "a/b/secret");  // none of it is there
+  for (const char* path : {"a", "a/b"}) {
+    EXPECT_EQ(refused({{path, "x", {}}}).code, ErrorCode::kPathRefused) << path;
+  }
+  EXPECT_TRUE(write({{"a/c", "x", {}}}).ok());
+}
+
 // C3
 TEST_F(WorkspaceFiles, AreBoundedEachAndTogether) {
   EXPECT_TRUE(write({{"a", "12345678", {}}}, 8).ok());
