@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server of HTTP/2 alone: node http2_origin.mjs CERT KEY ADDRESS PORT. It answers with what it
-// was asked, as JSON, and trailers; /big with 8 MiB, /part with 200 KiB; /early with an interim
-// answer before, /hints with a thousand; /at-once before it has read the body, whose size it then
-// writes down; /give-up likewise, but it resets the request.
+// was asked, as JSON, and trailers, the authorization in the head and in these; /big with 8 MiB, /part with
+// 200 KiB; /packed with the authorization, compressed; /early with an interim answer before, /hints with a
+// thousand; /at-once before it has read the body, whose size it then writes down; /give-up likewise, but it
+// resets the request.
 import {readFileSync, writeFileSync} from 'node:fs';
 import {createSecureServer} from 'node:http2';
+import {gzipSync} from 'node:zlib';
 
 const [cert, key, address, port] = process.argv.slice(2);
 const server = createSecureServer({maxSessionMemory: 100, cert: readFileSync(cert), key: readFileSync(key)});
@@ -28,12 +30,19 @@ server.on('stream', (stream, headers) => {
       stream.end(Buffer.alloc(size, 'x'));
       return;
     }
+    const said = headers['authorization'] ?? '';
+    if (headers[':path'] === '/packed') {
+      stream.respond({':status': 200, 'content-encoding': 'gzip'});
+      stream.end(gzipSync(said));
+      return;
+    }
     if (headers[':path'] === '/hints') {
       for (let i = 0; i < 1000; ++i) stream.additionalHeaders({':status': 103, link: 'x'.repeat(4000)});
     }
     if (headers[':path'] === '/early') stream.additionalHeaders({':status': 103, link: '</a>'});
-    stream.respond({':status': 200, 'content-type': 'application/json'}, {waitForTrailers: true});
-    stream.on('wantTrailers', () => stream.sendTrailers({'x-end': 'yes'}));
+    const head = {':status': 200, 'content-type': 'application/json', 'x-head': said};
+    stream.respond(head, {waitForTrailers: true});
+    stream.on('wantTrailers', () => stream.sendTrailers({'x-end': 'yes', 'x-trailer': said}));
     stream.end(JSON.stringify({headers, body}));
   });
 });

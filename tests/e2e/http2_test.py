@@ -35,6 +35,11 @@ class OverHttp2(Http):
         return self.rules(http or ({"host": self.HOST, "methods": ["GET", "POST"]},),
                           allow=(self.HOST, "10.77.0.2:8445"), **more)
 
+    def bound(self):
+        """The rules of a credential."""
+        return self.ruled(credentials=({"name": "TOKEN", "host": self.HOST, "header": "authorization",
+                                        "value": "Bearer ${secret}", "from": {"env": "TOKEN"}},))
+
 
 class Http2(OverHttp2):
     def test_streams_are_judged_one_by_one(self):
@@ -82,11 +87,20 @@ class Http2(OverHttp2):
     """
 
     def test_credentials_and_many_streams_at_once(self):
-        bound = {"name": "TOKEN", "host": self.HOST, "header": "authorization",
-                 "value": "Bearer ${secret}", "from": {"env": "TOKEN"}}
         self.write("work/c.js", self.CLIENT % self.URL)
-        answer = self.sh("node c.js", *self.ruled(credentials=(bound,)), "--with", "node")
+        answer = self.sh("node c.js", *self.bound(), "--with", "node")
         self.assertEqual(answer["stdout"].split(), ["60", "200", "true", "403", "403", "403"], answer)
+
+    def test_no_head_trailer_or_packed_body_of_an_answer_shows_a_value(self):
+        ask = "curl -sS --http2 -m 20 -o out -D heads -w '%{http_code} ' -H \"Authorization: Bearer $TOKEN\""
+        answer = self.sh(f"{ask} {self.URL}/; mv heads plain; {ask} {self.URL}/packed;"
+                         " grep -c \"^x-[a-z]*: Bearer $TOKEN\" plain", *self.bound())
+        self.assertEqual(answer["stdout"].split(), ["200", "502", "2"], answer)
+        with open(self.work + "/plain") as file:
+            text = file.read()
+        self.assertNotIn(SECRET, text)
+        for name in ("x-head", "x-trailer"):
+            self.assertIn(f"{name}: Bearer ", text)
 
 
 if __name__ == "__main__":
