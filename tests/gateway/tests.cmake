@@ -7,6 +7,7 @@ sbx_test(gateway
     ${CMAKE_CURRENT_LIST_DIR}/dns_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/gateway_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/hello.cc
+    ${CMAKE_CURRENT_LIST_DIR}/host_server_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/name_map_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/plain_http_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/relay_test.cc
