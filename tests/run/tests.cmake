@@ -1,6 +1,7 @@
 sbx_test(run
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/fold_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/held_files_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/memory_count_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/missing_programs_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/network_test.cc
