@@ -56,12 +56,16 @@ std::size_t line_end_at(std::string_view text, std::size_t at) {
   return std::min(text.find('\n', at), text.size());
 }
 
-// Where the escape (ESC [ … m and its kind) at text[at] ends.
+constexpr std::size_t kIntroducer = 2;  // ESC [
+
+// Where the escape (ESC [ … m and its kind) at text[at] ends. To one without an end, or with more
+// of ' ' to '/' in it than any has (`ESC [ -----BEGIN`), nothing belongs but what introduces it.
 std::size_t escape_end(std::string_view text, std::size_t at) {
-  std::size_t end = at + 2;
-  while (end < text.size() && text[end] >= ' ' && text[end] <= '?') ++end;
-  if (end < text.size() && text[end] >= '@' && text[end] <= '~') ++end;
-  return end;
+  std::size_t end = at + kIntroducer;
+  while (end < text.size() && text[end] >= '0' && text[end] <= '?') ++end;
+  if (end < text.size() && text[end] >= ' ' && text[end] <= '/') ++end;
+  const bool has_end = end < text.size() && text[end] >= '@' && text[end] <= '~';
+  return has_end ? end + 1 : at + kIntroducer;
 }
 
 // What leaves the cursor where it is: a colour, or "erase to the end of the line" as grep adds.
@@ -235,7 +239,7 @@ void Redactor::find_spans(std::string_view text, std::size_t own_end) {
     follow_private_key(plain, before_);
   }
   find_formats(plain, from, own_end);
-  if (has_escapes) find_behind_colours(text, from);
+  if (has_escapes && find_behind_colours(text, from, false)) find_behind_colours(text, from, true);
   if (!exact_values_.empty()) find_exact_values(text);
   if (!rules_->patterns().empty()) find_patterns(text);
   settle_spans(own_end);
@@ -275,8 +279,10 @@ std::vector<SecretPlace> Redactor::find(std::string_view text) {
 }
 
 // A word that is coloured in part, as by `grep --color`: the lines with colours once more, without
-// them. What is found goes with the colours within.
-void Redactor::find_behind_colours(std::string_view text, std::size_t from) {
+// them. What is found goes with the colours within. Gives whether what seems to end an
+// escape may begin a word instead (`ESC [ ghp_…`): with `as_words` it does.
+bool Redactor::find_behind_colours(std::string_view text, std::size_t from, bool as_words) {
+  bool has_words = false;
   plain_.clear();
   pieces_.clear();
   for (std::size_t at = text.find("\x1b[", from); at < text.size();) {
@@ -287,7 +293,11 @@ void Redactor::find_behind_colours(std::string_view text, std::size_t from) {
       pieces_.push_back({plain_.size(), done});
       plain_ += text.substr(done, at - done);
       done = escape_end(text, at);
-      if (!is_colour(text.substr(at, done - at))) plain_ += ' ';
+      if (is_colour(text.substr(at, done - at))) continue;
+      plain_ += ' ';
+      if (done == text.size() || !is_base64(text[done])) continue;
+      has_words = true;
+      if (as_words) done = std::max(done - 1, at + kIntroducer);
     }
     pieces_.push_back({plain_.size(), done});
     plain_ += text.substr(done, line_end - std::min(done, line_end));
@@ -307,6 +317,7 @@ void Redactor::find_behind_colours(std::string_view text, std::size_t from) {
     spans_[i].begin = place(spans_[i].begin);
     spans_[i].end = place(spans_[i].end - 1) + 1;
   }
+  return has_words;
 }
 
 // Takes what belongs to the open key from the line at `at` on; gives its end, `at` where nothing

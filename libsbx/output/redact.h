@@ -89,7 +89,7 @@ class Redactor {
   void find_spans(std::string_view text, std::size_t own_end);
   void settle_spans(std::size_t own_end);
   void find_formats(std::string_view text, std::size_t from, std::size_t keys_end);
-  void find_behind_colours(std::string_view text, std::size_t from);
+  bool find_behind_colours(std::string_view text, std::size_t from, bool as_words);
   std::size_t find_private_key(std::string_view text, std::size_t line_begin, std::size_t at,
                                std::size_t format);
   std::size_t follow_private_key(std::string_view text, std::size_t at);
