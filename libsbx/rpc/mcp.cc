@@ -154,6 +154,8 @@ class McpServer::Impl {
     send_(mcp_error(mcp_refusal(id, code, std::move(message), std::move(data))));
   }
 
+  void refuse(const McpRefusal& refusal) { send_(mcp_error(refusal)); }
+
   void answer(const std::string& id, const McpContext& context, McpJson result) {
     send_(mcp_result(id, std::move(result), context.is_modern, options_.version));
   }
@@ -183,7 +185,8 @@ class McpServer::Impl {
 
   void initialize(const std::string& id, const McpJson& params) {
     const std::string wanted = text_of(params, "protocolVersion");
-    if (wanted.empty()) return refuse(id, kMcpBadParams, "\"protocolVersion\" is missing");
+    if (wanted.empty())
+      return refuse(mcp_bad_member(id, params, "protocolVersion", "a revision's name"));
     is_open_ = true;
     client_elicits_ = params.contains("capabilities") && elicits_forms(params["capabilities"]);
     const bool known = wanted == kMcpLegacy || wanted == kMcpOldest;
@@ -206,15 +209,18 @@ class McpServer::Impl {
 
   void set_level(const std::string& id, const McpJson& params, const McpContext& context) {
     const std::string level = text_of(params, "level");
+    if (level.empty()) return refuse(mcp_bad_member(id, params, "level", "a level's name"));
     if (std::find(kLogLevels.begin(), kLogLevels.end(), level) == kLogLevels.end()) {
-      return refuse(id, kMcpBadParams, "\"level\" must be one of debug, info, …, emergency");
+      return refuse(
+          mcp_bad_value(id, "level", "\"level\" must be one of debug, info, …, emergency"));
     }
     log_level_ = level;
     answer(id, context, McpJson::object());
   }
 
   void list_tools(const std::string& id, const McpJson& params, const McpContext& context) {
-    if (has(params, "cursor")) return refuse(id, kMcpBadParams, "there is no such cursor");
+    if (has(params, "cursor"))
+      return refuse(mcp_bad_value(id, "cursor", "there is no such cursor"));
     McpJson tools = McpJson::array();
     for (const std::string& name : options_.tools) {
       tools.push_back(parse_ordered_json(tool_definition(name, ToolFormat::kMcp).value()));
@@ -234,16 +240,19 @@ class McpServer::Impl {
 
   void call_tool(const std::string& id, const McpJson& params, const McpContext& context) {
     const std::string name = text_of(params, "name");
-    if (name.empty()) return refuse(id, kMcpBadParams, "\"name\" must be a string");
+    if (name.empty()) return refuse(mcp_bad_member(id, params, "name", "a tool's name"));
     const bool is_offered =
         std::find(options_.tools.begin(), options_.tools.end(), name) != options_.tools.end() ||
         (service_.has_layer() && is_layer_tool(name));
     if (!is_offered) {
-      return refuse(id, kMcpBadParams, "Unknown tool: " + name.substr(0, 100));
+      McpRefusal refusal = mcp_bad_value(id, "name", "Unknown tool: " + name.substr(0, 100));
+      refusal.error.code = ErrorCode::kUnknownMethod;
+      refusal.error.hint = "tools/list names them";
+      return refuse(refusal);
     }
     const bool has_arguments = has(params, "arguments");
     if (has_arguments && !params["arguments"].is_object()) {
-      return refuse(id, kMcpBadParams, "\"arguments\" must be an object");
+      return refuse(mcp_bad_member(id, params, "arguments", "an object"));
     }
     if (calls_.contains(id)) return refuse(id, kMcpInvalidRequest, "this id is in use");
     if (calls_.size() >= kMostCalls) {
@@ -264,7 +273,7 @@ class McpServer::Impl {
   void resume(const std::string& id, const McpJson& params, Call call) {
     const Result<std::string> opened =
         states_.open(text_of(params, "requestState"), fingerprint(call), Clock::now());
-    if (!opened.ok()) return refuse(id, kMcpBadParams, opened.error().message);
+    if (!opened.ok()) return refuse(mcp_bad_value(id, "requestState", opened.error().message));
     call.digest = opened.value();
     calls_.insert_or_assign(id, std::move(call));
     const auto responses = params.find("inputResponses");

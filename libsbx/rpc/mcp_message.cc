@@ -144,7 +144,10 @@ std::variant<McpMessage, McpRefusal> read_mcp_message(std::string_view line) {
   message.kind = has_id ? McpMessage::Kind::kRequest : McpMessage::Kind::kNotification;
   if (const McpJson& params = member(document, "params"); !params.is_null()) {
     const bool is_object = params.is_object();
-    if (!is_object && has_id) return refuse(id, kMcpBadParams, "\"params\" must be an object");
+    if (!is_object && has_id) {
+      return McpRefusal{
+          id, kMcpBadParams, {ErrorCode::kWrongType, "\"params\" must be an object", "", ""}};
+    }
     if (is_object) message.params = params.dump();
   }
   return message;
@@ -163,7 +166,7 @@ std::variant<McpContext, McpRefusal> read_mcp_context(const std::string& id, con
   McpContext context;
   if (const McpJson& token = member(meta, kProgressKey); !token.is_null()) {
     if (!token.is_string() && !token.is_number()) {
-      return refuse(id, kMcpBadParams, "\"progressToken\" must be a string or a number");
+      return mcp_bad_member(id, meta, kProgressKey, "a string or a number", "/_meta");
     }
     context.progress_token = json_text(token);
   }
@@ -172,21 +175,18 @@ std::variant<McpContext, McpRefusal> read_mcp_context(const std::string& id, con
       context.has_elicitation = client_elicits;
       return context;
     }
-    return refuse(id, kMcpBadParams,
-                  "\"_meta\" must name the protocol version under \"" + std::string(kVersionKey) +
-                      "\", or the connection be opened with \"initialize\"");
+    McpRefusal refusal = mcp_bad_member(id, meta, kVersionKey, "a string", "/_meta");
+    refusal.error.hint = "name it in \"_meta\", or open the connection with \"initialize\"";
+    return refusal;
   }
-  if (!version.is_string()) {
-    return refuse(id, kMcpBadParams, "the protocol version must be a string");
-  }
+  if (!version.is_string()) return mcp_bad_member(id, meta, kVersionKey, "a string", "/_meta");
   if (version != kMcpModern) {
     return refuse(id, kMcpUnsupportedVersion, "Unsupported protocol version",
                   json_text({{"supported", McpJson::array({kMcpModern})}, {"requested", version}}));
   }
   const McpJson& capabilities = member(meta, kCapabilitiesKey);
   if (!capabilities.is_object()) {
-    return refuse(id, kMcpBadParams,
-                  "\"_meta\" must hold an object under \"" + std::string(kCapabilitiesKey) + "\"");
+    return mcp_bad_member(id, meta, kCapabilitiesKey, "an object", "/_meta");
   }
   context.is_modern = true;
   context.has_elicitation = elicits_forms(capabilities);
@@ -226,6 +226,22 @@ McpRefusal mcp_refusal(const std::string& id, int code, std::string message, std
                         : code == kMcpUnknownMethod  ? ErrorCode::kUnknownMethod
                                                      : ErrorCode::kBadValue;
   return McpRefusal{id, code, Error{own, std::move(message), "", ""}, std::move(data)};
+}
+
+McpRefusal mcp_bad_member(const std::string& id, const McpJson& object, std::string_view key,
+                          std::string_view wanted, std::string_view parent) {
+  const bool is_absent = member(object, key).is_null();
+  Error error{is_absent ? ErrorCode::kMissingField : ErrorCode::kWrongType,
+              "\"" + std::string(key) + "\" " +
+                  (is_absent ? "is missing" : "must be " + std::string(wanted)),
+              std::string(parent), ""};
+  append_to_pointer(error.where, key);
+  return {id, kMcpBadParams, std::move(error)};
+}
+
+McpRefusal mcp_bad_value(const std::string& id, std::string_view key, std::string message) {
+  return {id, kMcpBadParams,
+          Error{ErrorCode::kBadValue, std::move(message), "/" + std::string(key), ""}};
 }
 
 std::string mcp_error(const McpRefusal& refusal) {

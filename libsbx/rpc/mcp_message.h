@@ -42,6 +42,12 @@ struct McpRefusal {
   std::string data = {};  // JSON text; empty: what the error says
 };
 McpRefusal mcp_refusal(const std::string& id, int code, std::string message, std::string data = "");
+// Of the member `key` of params, or of the object in them that `parent` points to: it is absent, or
+// not what it must be, such as "a string".
+McpRefusal mcp_bad_member(const std::string& id, const McpJson& object, std::string_view key,
+                          std::string_view wanted, std::string_view parent = "");
+// One that has that type, and no good value.
+McpRefusal mcp_bad_value(const std::string& id, std::string_view key, std::string message);
 
 std::variant<McpMessage, McpRefusal> read_mcp_message(std::string_view line);
 

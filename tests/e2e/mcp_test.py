@@ -120,6 +120,31 @@ class ModernTest(McpCase):
         self.assertEqual(set(data), {"code", "message", "where", "hint"})
         self.assertEqual(data["code"], "unknown_method")
 
+    def test_protocol_errors_point_into_params(self):
+        client = self.client("--tool", "bash")
+        def say(where, *pairs):
+            for code, method, params in pairs:
+                data = client.ask(method, params)["error"]["data"]
+                self.assertEqual((data["code"], data["where"]), (code, where), data)
+        version = "/_meta/io.modelcontextprotocol~1protocolVersion"
+        say(version, ("missing_field", "tools/list", {}))
+        say(version, ("wrong_type", "tools/list",
+                      {"_meta": {"io.modelcontextprotocol/protocolVersion": 5}}))
+        say("/protocolVersion", ("wrong_type", "initialize", {"protocolVersion": 5}),
+            ("missing_field", "initialize", {}))
+        client.initialize()
+        say("/name", ("missing_field", "tools/call", {}),
+            ("wrong_type", "tools/call", {"name": 5}),
+            ("unknown_method", "tools/call", {"name": "nope"}))
+        say("/arguments", ("wrong_type", "tools/call", {"name": "bash", "arguments": []}))
+        say("/requestState", ("bad_value", "tools/call", {"name": "bash", "requestState": "x"}))
+        say("/cursor", ("bad_value", "tools/list", {"cursor": "x"}))
+        say("/level", ("missing_field", "logging/setLevel", {}),
+            ("wrong_type", "logging/setLevel", {"level": 1}),
+            ("bad_value", "logging/setLevel", {"level": "loud"}))
+        say("/_meta/progressToken",
+            ("wrong_type", "tools/list", {"_meta": {"progressToken": {}}}))
+
     def test_every_request_whose_id_can_be_read_is_answered_under_it(self):
         client = self.client()
         big = b"123456789012345678901234567890"
