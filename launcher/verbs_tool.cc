@@ -76,10 +76,12 @@ Printed run_call(Service& service, ToolRunner& runner, ToolCall call, int signal
   return printed(tool_refusal(tool, Error{ErrorCode::kCancelled, "ended with its caller", "", ""}));
 }
 
-Result<int> call_in_process(const RunOptions& options, const Invocation& invocation) {
+// `params` are read into what whoever refuses the call has as well.
+Result<int> call_in_process(const RunOptions& options, const Invocation& invocation,
+                            std::string& params) {
   SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
   // Before signals are ours: while it waits for its params they end it.
-  SBX_TRY(const std::string params, read_params_text(options.params_file));
+  SBX_TRY(params, read_params_text(options.params_file));
   SBX_CHECK_OK(check_owner(owner));
   SBX_TRY(const OwnedFd signals, signal_descriptor(false));
   const int signal_fd = signals.get();
@@ -90,8 +92,9 @@ Result<int> call_in_process(const RunOptions& options, const Invocation& invocat
       service, [&](std::string_view) -> Result<SharedPolicy> { return service.options().policy; });
   Result<ToolCall> call = runner.decode(options.name, params);
   if (!call.ok()) {
-    return print(printed(tool_refusal(options.name, call.error(), runner.refused_command())),
-                 signal_fd);
+    return print(
+        printed(tool_refusal(options.name, call.error(), runner.refused_command(), params)),
+        signal_fd);
   }
   SBX_CHECK_OK(check_background(call.value()));
   int signal = 0;
@@ -144,8 +147,9 @@ Printed read_answer(std::string_view json) {
   return out;
 }
 
-Result<int> call_in_session(const RunOptions& options, const Invocation& invocation) {
-  SBX_TRY(const std::string text, read_params_text(options.params_file));
+Result<int> call_in_session(const RunOptions& options, const Invocation& invocation,
+                            std::string& text) {
+  SBX_TRY(text, read_params_text(options.params_file));
   SBX_TRY(const ToolCall decoded, decode_tool_call(options.name, text, {}));
   SBX_TRY(const SessionClient::Wanted wanted, wanted_session(options, invocation));
   SBX_TRY(SessionClient client, SessionClient::open(wanted, invocation.environment));
@@ -178,15 +182,13 @@ int verb_tool(const Invocation& invocation) {
   if (parsed.ok() && parsed.value().help) {
     return say(*parsed.value().help);
   }
+  std::string params;
   const auto refuse = [&](const Error& error) {
-    return print(printed(tool_refusal(options.name, error)), -1);
+    return print(printed(tool_refusal(options.name, error, "", params)), -1);
   };
   if (!parsed.ok()) return refuse(parsed.error());
-  if (!options.session.empty()) {
-    const Result<int> status = call_in_session(options, invocation);
-    return status.ok() ? status.value() : refuse(status.error());
-  }
-  const Result<int> status = call_in_process(options, invocation);
+  const auto call = options.session.empty() ? call_in_process : call_in_session;
+  const Result<int> status = call(options, invocation, params);
   return status.ok() ? status.value() : refuse(status.error());
 }
 

@@ -293,7 +293,8 @@ class McpServer::Impl {
     if (is_layer_tool(call.tool)) return run_layer(id);
     Result<ToolCall> decoded = runner_.decode(call.tool, call.arguments);
     if (!decoded.ok()) {
-      return finish(id, tool_refusal(call.tool, decoded.error(), runner_.refused_command()));
+      return finish(
+          id, tool_refusal(call.tool, decoded.error(), runner_.refused_command(), call.arguments));
     }
     if (!digest.empty()) decoded.value().request.approval = digest;
     if (call.tool == kShell) call.task_id = decoded.value().task_id;

@@ -17,7 +17,6 @@ using nlohmann::json;
 
 constexpr std::int64_t kMostMs = 600'000;  // "Clamped to 600"
 
-constexpr ValueSpec kText = {.kind = Kind::kText};
 constexpr ValueSpec kFlag = {.kind = Kind::kBool};
 constexpr ValueSpec kSeconds = {.kind = Kind::kNumber, .min = 0, .max = kUnbounded};
 
@@ -28,7 +27,7 @@ constexpr auto kBashFields = std::to_array<FieldSpec>({
      kSeconds},
     {"run_in_background", "true: answer at once with a shell_id; see bash_output and kill_shell.",
      kFlag},
-    {"approval", "The digest of an approval that was granted.", kText},
+    kApprovalField,
 });
 
 // A model is asked for a description; a call without one runs.

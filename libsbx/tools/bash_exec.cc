@@ -16,7 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr ValueSpec kText = {.kind = Kind::kText};
 constexpr ValueSpec kCount = {.kind = Kind::kCount, .min = 1, .max = kUnbounded};
 
 constexpr auto kFileFields = std::to_array<FieldSpec>({
@@ -37,7 +36,7 @@ constexpr auto kFields = std::to_array<FieldSpec>({
     {"files",
      "Files to write before the command starts.",
      {.kind = Kind::kList, .item = &kFileValue}},
-    {"approval", "The digest of an approval that was granted.", kText},
+    kApprovalField,
 });
 
 constexpr auto kRenamed = std::to_array<Renamed>({{"/output_kb", "/max_output_kb"},
@@ -73,10 +72,8 @@ void write(JsonWriter& out, const ToolCall& call, const ToolResult& result) {
 constexpr std::string_view kOutputSchema = R"({"type":"object","properties":{
 "stdout":{"type":"string"},"stderr":{"type":"string"},"exit_code":{"type":"integer"},
 "result_json":{"description":"from the last __RESULT__:{...} line of stdout"},
-"timed_out":{"type":"boolean"},"limit":{"type":"string"},
-"degraded":{"type":"array","description":"layers and limits that are not in force, with the reason"},
 "allowed":{"type":"array","items":{"type":"string"},"description":"the commands that are allowed"},
-"error":{"type":"object"},"approval":{"type":"object"}},
+)" SBX_EXCEPTIONS_SCHEMA R"(},
 "required":["stdout","stderr","exit_code"]})";
 
 }  // namespace

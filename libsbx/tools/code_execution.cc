@@ -14,15 +14,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr ValueSpec kText = {.kind = Kind::kText};
-
 constexpr auto kFields = std::to_array<FieldSpec>({
     {"command", "The command to run, in bash.", kText, true},
     {"timeout_ms",
      "Milliseconds until the command is killed (default: 120000).",
      {.kind = Kind::kCount, .min = 1, .max = kUnbounded}},
     {"description", "What the command does, in a few words.", kText},
-    {"approval", "The digest of an approval that was granted.", kText},
+    kApprovalField,
 });
 
 Result<ToolCall> decode(json& params, const ToolSettings&) {
@@ -42,9 +40,7 @@ void write(JsonWriter& out, const ToolCall&, const ToolResult& result) {
 constexpr std::string_view kOutputSchema = R"({"type":"object","properties":{
 "stdout":{"type":"string"},"stderr":{"type":"string"},"exit_code":{"type":["integer","null"]},
 "type":{"type":"string","description":"hitl_request where a person must decide"},
-"approval":{"type":"object","description":"the digest and the rules that ask"},
-"timed_out":{"type":"boolean"},"limit":{"type":"string"},"degraded":{"type":"array"},
-"error":{"type":"object"}},"required":["stdout","stderr","exit_code"]})";
+)" SBX_EXCEPTIONS_SCHEMA R"(},"required":["stdout","stderr","exit_code"]})";
 
 }  // namespace
 

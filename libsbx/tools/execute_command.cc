@@ -13,14 +13,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr ValueSpec kText = {.kind = Kind::kText};
-
 constexpr auto kFields = std::to_array<FieldSpec>({
     {"command", "The shell command to execute", kText, true},
     {"timeout_ms",
      "Timeout in milliseconds (default: 30000)",
      {.kind = Kind::kCount, .min = 1, .max = kUnbounded}},
-    {"approval", "The digest of an approval that was granted.", kText},
+    kApprovalField,
 });
 
 Result<ToolCall> decode(json& params, const ToolSettings& settings) {
@@ -59,8 +57,7 @@ std::string text(const ToolCall& call, const ToolResult& result) {
 
 constexpr std::string_view kOutputSchema = R"({"type":"object","properties":{
 "exit_code":{"type":"integer"},"stdout":{"type":"string"},"stderr":{"type":"string"},
-"timed_out":{"type":"boolean"},"limit":{"type":"string"},"degraded":{"type":"array"},
-"error":{"type":"object"},"approval":{"type":"object"}},
+)" SBX_EXCEPTIONS_SCHEMA R"(},
 "required":["exit_code","stdout","stderr"]})";
 
 }  // namespace

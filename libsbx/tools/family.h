@@ -15,6 +15,11 @@
 
 namespace sbx {
 
+inline constexpr ValueSpec kText = {.kind = Kind::kText};
+// Of each tool that runs something.
+inline constexpr FieldSpec kApprovalField = {"approval",
+                                             "The digest of an approval that was granted.", kText};
+
 // One thing under two names: pointers into a request's params and into the tool's.
 struct Renamed {
   std::string_view request;

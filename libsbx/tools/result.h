@@ -38,6 +38,12 @@ void write_exit_code(JsonWriter& json, bool is_known, const ToolResult& result);
 void write_texts(JsonWriter& json, const ToolResult& result);
 // "timed_out", "limit" and "degraded" where there is something to say: the tools with JSON answers.
 void write_exceptions(JsonWriter& json, const ToolResult& result);
+// Their schema, with that of what every answer may have.
+#define SBX_EXCEPTIONS_SCHEMA                                                              \
+  R"("timed_out":{"type":"boolean"},"limit":{"type":"string"},)"                           \
+  R"("degraded":{"type":"array","description":"layers and limits that are not in force, )" \
+  R"(with the reason"},"error":{"type":"object"},"approval":{"type":"object",)"            \
+  R"("description":"the digest and the rules that ask"})"
 
 // Adds a newline unless `text` is empty or ends with one.
 void end_line(std::string& text);

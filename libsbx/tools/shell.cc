@@ -14,7 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr ValueSpec kText = {.kind = Kind::kText};
 constexpr ValueSpec kFlag = {.kind = Kind::kBool};
 constexpr ValueSpec kSeconds = {.kind = Kind::kNumber, .min = 1, .max = 1800};
 
@@ -30,7 +29,7 @@ constexpr auto kFields = std::to_array<FieldSpec>({
     {"stream_pattern", "A regular expression; only lines that match are pushed.", kText},
     {"timeout", "Seconds until the command is killed, 1 to 1800.", kSeconds},
     {"cwd", "Working directory, relative to the workspace.", kText},
-    {"approval", "The digest of an approval that was granted.", kText},
+    kApprovalField,
 });
 
 constexpr auto kShown = std::to_array<FieldSpec>({
@@ -156,8 +155,7 @@ constexpr std::string_view kOutputSchema = R"({"type":"object","properties":{
 "cwd":{"type":"string"},"command":{"type":"string"},
 "task_id":{"type":"string"},"pid":{"type":["integer","null"]},"started_at":{"type":["string","null"]},
 "uptime_seconds":{"type":["number","null"]},"is_running":{"type":["boolean","null"]},
-"timed_out":{"type":"boolean"},"limit":{"type":"string"},"degraded":{"type":"array"},
-"error":{"type":"object"},"approval":{"type":"object"}}})";
+)" SBX_EXCEPTIONS_SCHEMA "}}";
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "json/check.h"
 #include "json/reader.h"
+#include "json/text_at.h"
 #include "report/json_parts.h"
 #include "tools/family.h"
 
@@ -83,6 +84,17 @@ void rename(const Tool& tool, Error& error) {
     const std::string to(pair.tool.substr(1));
     if (error.message.starts_with(from)) error.message.replace(0, from.size(), to);
   }
+}
+
+// Under either name, and nothing else that a caller may have written there.
+std::string named_task(std::string_view params) {
+  constexpr std::size_t kIdSize = 36;
+  const Result<json> given = read_json_strict(params);
+  for (const char* key : {"task_id", "shell_id"}) {
+    std::string id = given.ok() ? text_at(given.value(), key) : "";
+    if (id.size() == kIdSize && id.find_first_not_of("0123456789abcdef-") == id.npos) return id;
+  }
+  return {};
 }
 
 }  // namespace
@@ -165,13 +177,17 @@ ToolAnswer tool_answer(ToolCall call, ToolResult result) {
   return answer;
 }
 
-ToolAnswer tool_refusal(std::string_view tool, const Error& error, std::string command) {
+ToolAnswer tool_refusal(std::string_view tool, const Error& error, std::string command,
+                        std::string_view params) {
   ToolCall call;
   call.tool = tool;
   call.request.command = std::move(command);
+  call.task_id = named_task(params);
   ToolResult result;
   result.error = error;
-  return tool_answer(std::move(call), std::move(result));
+  ToolAnswer answer = tool_answer(std::move(call), std::move(result));
+  answer.refusal = answer.mistake = error;  // in the params' own words
+  return answer;
 }
 
 const Approval* ToolAnswer::approval() const {

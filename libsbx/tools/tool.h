@@ -107,8 +107,9 @@ struct ToolAnswer {
 
 ToolAnswer tool_answer(ToolCall call, ToolResult result);
 
-// The answer to a call that could not be decoded.
-ToolAnswer tool_refusal(std::string_view tool, const Error& error, std::string command = {});
+// The answer to a call that was not made. `params`, good or bad, may name a task.
+ToolAnswer tool_refusal(std::string_view tool, const Error& error, std::string command = {},
+                        std::string_view params = {});
 
 enum class ToolFormat : std::uint8_t { kAnthropic, kOpenai, kMcp };
 

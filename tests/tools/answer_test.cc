@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "tools/tool.h"
 
@@ -187,6 +188,36 @@ TEST(AnswerShell, AnErrorKeepsTheShape) {
   EXPECT_EQ(body.at("exit_code"), 125);
   EXPECT_EQ(out.exit_status, 125);
   EXPECT_TRUE(out.is_error);
+}
+
+// A word of the request that the tool has under another name is the caller's own here.
+TEST(Refusals, PointAtTheCallersOwnKey) {
+  for (const auto& [tool, params, where] :
+       {std::tuple{"bash", R"({"command":"ls","timeout_ms":5000})", "/timeout_ms"},
+        std::tuple{"bash_exec", R"({"command":"ls","output_kb":1})", "/output_kb"},
+        std::tuple{"bash_exec", R"({"command":"ls","network":true})", "/network"},
+        std::tuple{"shell", R"({"task_id":"t","text":"x"})", "/text"},
+        std::tuple{"kill_shell", R"({"task_id":5})", "/task_id"}}) {
+    const Result<ToolCall> call = decode_tool_call(tool, params, {});
+    ASSERT_FALSE(call.ok()) << params;
+    EXPECT_EQ(tool_refusal(tool, call.error(), "", params).refusal->where, where);
+  }
+}
+
+// In the shape of the mode, as every other error of a task.
+TEST(Refusals, NameTheTaskThatTheCallIsAbout) {
+  for (const auto& [tool, params, name] :
+       {std::tuple{"shell",
+                   R"({"task_id":"0b5c3b1e-6a0e-4b0e-8f0a-1c2d3e4f5a6b","wait":true,"kill":true})",
+                   "task_id"},
+        std::tuple{"bash_output", R"({"shell_id":"0b5c3b1e-6a0e-4b0e-8f0a-1c2d3e4f5a6b","x":1})",
+                   "shell_id"}}) {
+    const Result<ToolCall> call = decode_tool_call(tool, params, {});
+    ASSERT_FALSE(call.ok()) << params;
+    const json body = json::parse(tool_refusal(tool, call.error(), "", params).structured());
+    EXPECT_EQ(body.value(name, ""), "0b5c3b1e-6a0e-4b0e-8f0a-1c2d3e4f5a6b") << body;
+    EXPECT_FALSE(body.contains("exit_code")) << body;
+  }
 }
 
 // With the page's example.
