@@ -13,6 +13,7 @@
 #include "flag_table.h"
 #include "flags.h"
 #include "json/reader.h"
+#include "json/text_at.h"
 #include "output/terminal_text.h"
 #include "prepare.h"
 #include "profile/fields.h"
@@ -41,11 +42,6 @@ int refuse(const Error& error, const Invocation& invocation, int status) {
   return status;
 }
 
-std::string text_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 std::optional<Error> error_of(const json& answer) {
   const auto error = answer.is_object() ? answer.find("error") : answer.end();
   if (!answer.is_object() || error == answer.end() || !error->is_object()) return std::nullopt;
@@ -53,9 +49,9 @@ std::optional<Error> error_of(const json& answer) {
 }
 
 int status_of(const json& answer) {
-  const std::string status = answer.is_object() ? text_of(answer, "status") : "";
+  const std::string status = answer.is_object() ? text_at(answer, "status") : "";
   if (status.empty() || status == "running") return 0;
-  End end{status, std::nullopt, signal_number(text_of(answer, "signal"))};
+  End end{status, std::nullopt, signal_number(text_at(answer, "signal"))};
   const auto code = answer.find("exit_code");
   if (code != answer.end() && code->is_number_integer()) end.exit_code = code->get<int>();
   if (const auto error = error_of(answer)) end.error = error->code;
@@ -256,7 +252,7 @@ int simple_verb(const Invocation& invocation, Params params) {
 Result<std::string> send_stdin(const RunOptions& options, const Invocation& invocation) {
   constexpr std::size_t kMostAtOnce = std::size_t{1} << 19;
   SBX_TRY(json params, stdin_params(options));
-  std::string rest = text_of(params, "text");
+  std::string rest = text_at(params, "text");
   while (rest.size() > kMostAtOnce) {
     std::size_t end = kMostAtOnce;
     while ((rest[end] & 0xc0) == 0x80) --end;  // within a character
@@ -281,9 +277,9 @@ struct Follow {
   TerminalText err{TerminalText::Kind::kText};
 
   void show(const json& params, std::string_view end) {
-    const bool is_err = text_of(params, "stream") == "stderr";
+    const bool is_err = text_at(params, "stream") == "stderr";
     const int fd = is_err ? STDERR_FILENO : STDOUT_FILENO;
-    const std::string text = text_of(params, "text") + std::string(end);
+    const std::string text = text_at(params, "text") + std::string(end);
     write_what_is_taken(STDERR_FILENO, dropped_text(params));
     is_written = is_written && write_all(fd, (is_err ? err : out).append(text));
   }
@@ -376,8 +372,8 @@ Result<json> sessions(const Invocation& invocation) {
     const json said = parsed(client.value().greeting());
     found.push_back({{"session", name},
                      {"pid", said.value("pid", 0)},
-                     {"profile", text_of(said, "profile")},
-                     {"workspace", text_of(said, "workspace")},
+                     {"profile", text_at(said, "profile")},
+                     {"workspace", text_at(said, "workspace")},
                      {"tasks", parsed(tasks.value()).value("tasks", json::array())}});
   }
   return json{{"sessions", std::move(found)}};
