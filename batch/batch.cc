@@ -25,7 +25,6 @@ constexpr milliseconds kFirstWait{100};  // before another try; doubled each tim
 constexpr milliseconds kLongestWait{5000};
 constexpr milliseconds kBusyWait{20};  // where the session has no room
 constexpr milliseconds kProgressEvery{200};
-constexpr milliseconds kLongestEnd{5000};  // after a signal
 constexpr int kMostLost = 3;
 // Of a server on another machine, which may go without a word.
 constexpr milliseconds kAskAfter{4000};

@@ -28,7 +28,6 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kLongestEnd{5000};
 constexpr milliseconds kLongestAnswer{60'000};
 constexpr const char* kEnd = "sbx-batch: that is all";
 

@@ -15,6 +15,8 @@
 
 namespace sbx::batch {
 
+inline constexpr std::chrono::milliseconds kLongestEnd{5000};  // of what has been signalled
+
 // A program whose standard input and output are one socket of ours. It is told to end with us.
 class Child {
  public:

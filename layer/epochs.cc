@@ -18,6 +18,7 @@
 #include "host_files/user_attributes.h"
 #include "kept/copy.h"
 #include "kept/merged.h"
+#include "sys/overlay.h"
 #include "touched.h"
 
 namespace sbx {
@@ -186,7 +187,7 @@ class Merger {
     // What an opaque directory hides is hidden name by name where some of its names are left out:
     // those are real from now on.
     if (shown.is_opaque && keep_ == nullptr &&
-        fsetxattr(made.get(), "user.overlay.opaque", "y", 1, 0) != 0) {
+        fsetxattr(made.get(), sys::kOverlayOpaque, "y", 1, 0) != 0) {
       return failed("setxattr", path);
     }
     endings_.push_back(std::move(ending));

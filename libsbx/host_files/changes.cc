@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,14 +19,10 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "host_files/user_attributes.h"
+#include "sys/overlay.h"
 
 namespace sbx {
 namespace {
-
-bool is_opaque(int fd) {
-  char value = 0;
-  return fgetxattr(fd, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
-}
 
 // Beyond it a file that was only touched is listed, too.
 constexpr off_t kMostCompared = off_t{128} << 20;
@@ -130,8 +125,8 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, Found& f
                            have_same_user_attributes(child.get(), real.get());
       if (!is_like) out.push_back({repair_utf8(path), "modified"});
     }
-    walk(child.get(), path, was_directory && (hides || is_opaque(child.get())), depth + 1, found,
-         parted, bytes);
+    walk(child.get(), path, was_directory && (hides || sys::is_opaque(child.get())), depth + 1,
+         found, parted, bytes);
   }
   if (!hides) return;
   Listing real(AT_FDCWD, host.c_str(), O_NOFOLLOW);

@@ -18,6 +18,7 @@
 #include "host_files/workspace_files.h"
 #include "kept/kept_layer.h"
 #include "kept/merged.h"
+#include "sys/overlay.h"
 
 namespace sbx {
 
@@ -115,7 +116,7 @@ Status KeptLayer::make_way(std::size_t root, const std::string& path) {
     if (is_gone) {
       if (level == 0) unlink((upper + part).c_str());
       if (mkdir((upper + part).c_str(), 0755) != 0 ||
-          setxattr((upper + part).c_str(), "user.overlay.opaque", "y", 1, 0) != 0) {
+          setxattr((upper + part).c_str(), sys::kOverlayOpaque, "y", 1, 0) != 0) {
         return layer_failure("mkdir(" + part + ")", errno);
       }
       // Nothing below shows through it.

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 
 #include <cerrno>
 #include <map>
@@ -13,14 +12,10 @@
 #include "base/files.h"
 #include "host_files/changes.h"
 #include "sys/calls.h"
+#include "sys/overlay.h"
 
 namespace sbx {
 namespace {
-
-bool is_marked_opaque(int fd) {
-  char value = 0;
-  return fgetxattr(fd, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
-}
 
 class Walker {
  public:
@@ -127,7 +122,7 @@ class Walker {
       }
       below.push_back(level);
       const OwnedFd fd(open_directory(level, path));
-      entry.is_opaque = fd.is_open() && is_marked_opaque(fd.get());
+      entry.is_opaque = fd.is_open() && sys::is_opaque(fd.get());
     }
     if (!visit_(entry)) return false;
     // Its path may have become too long for any call.
@@ -181,7 +176,7 @@ std::size_t find_level(std::vector<OwnedFd>& levels, const std::string& path, st
     if (!stat_beneath(levels[below].get(), path, its)) continue;
     const OwnedFd fd(
         open_beneath(levels[below].get(), path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    const bool is_last = fd.is_open() && is_marked_opaque(fd.get());
+    const bool is_last = fd.is_open() && sys::is_opaque(fd.get());
     if (S_ISDIR(its.st_mode) && !is_last) continue;
     levels.resize(S_ISDIR(its.st_mode) ? below + 1 : below);
   }

@@ -2,7 +2,6 @@
 // By proc(5), and the terminal's own knowledge of its session.
 #include "session/shell_process.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <signal.h>
@@ -15,10 +14,10 @@
 #include <algorithm>
 #include <array>
 #include <climits>
-#include <memory>
 #include <string>
 #include <utility>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "sys/calls.h"
 
@@ -37,10 +36,6 @@ bool is_pipe(int fd) {
   struct statfs about {};
   return fstatfs(fd, &about) == 0 && about.f_type == PIPEFS_MAGIC;
 }
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const { closedir(directory); }
-};
 
 }  // namespace
 
@@ -62,8 +57,8 @@ bool ShellProcess::is_inside(pid_t pid) const {
 // Its leader may have ended before the others, as the first of a pipeline does.
 bool ShellProcess::is_group_inside(pid_t group) const {
   if (is_inside(group)) return getpgid(group) == group;
-  const std::unique_ptr<DIR, CloseDirectory> all(opendir("/proc"));
-  for (const dirent* one = nullptr; all != nullptr && (one = readdir(all.get())) != nullptr;) {
+  Listing all("/proc");
+  while (const dirent* one = all.next()) {
     const auto pid = parse_count(one->d_name, INT_MAX);
     if (!pid) continue;
     const auto number = static_cast<pid_t>(*pid);

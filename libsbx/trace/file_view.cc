@@ -19,6 +19,7 @@
 #include "json/writer.h"
 #include "model/grant.h"
 #include "sys/calls.h"
+#include "sys/overlay.h"
 #include "trace/file_grants.h"
 #include "trace/inside_paths.h"
 
@@ -386,7 +387,7 @@ bool FileView::lies_below(const std::string& path) const {
       const OwnedFd upper = open_in(part.upper, at);
       const std::string by_number = "/proc/self/fd/" + std::to_string(upper.get());
       char value = 0;
-      if (getxattr(by_number.c_str(), "user.overlay.opaque", &value, 1) == 1 && value == 'y') {
+      if (getxattr(by_number.c_str(), sys::kOverlayOpaque, &value, 1) == 1 && value == 'y') {
         return false;
       }
     }
