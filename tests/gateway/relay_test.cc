@@ -136,18 +136,18 @@ TEST_F(RelayTest, WhatOneConnectionLeftInAPipeGoesDownNoOther) {
   reset_socket(std::move(client_));
   Seen gone;
   ASSERT_TRUE(world_->until([&] { return look(server_.get(), gone), gone.is_reset; }));
-  auto [client, server] = world_->connect_through(at("203.0.113.7", 80), listener_.get());
-  ASSERT_TRUE(server.is_open());
+  std::tie(client_, server_) = world_->connect_through(at("203.0.113.7", 80), listener_.get());
+  ASSERT_TRUE(server_.is_open());
   const std::string data(8 << 20, 'y');
   std::size_t sent = 0;
   Seen seen;
   ASSERT_TRUE(world_->until([&] {
     while (sent < data.size()) {
-      const ssize_t count = send(server.get(), &data[sent], data.size() - sent, MSG_NOSIGNAL);
+      const ssize_t count = send(server_.get(), &data[sent], data.size() - sent, MSG_NOSIGNAL);
       if (count < 0) break;
       sent += static_cast<std::size_t>(count);
     }
-    look(client.get(), seen);
+    look(client_.get(), seen);
     return seen.bytes.size() >= data.size();
   }));
   EXPECT_TRUE(seen.bytes == data) << seen.bytes.find('x');

@@ -1,4 +1,4 @@
 sbx_test(jail
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/jail_test.cc
-  LINK sbx_jail)
+  LINK sbx_base sbx_jail)
