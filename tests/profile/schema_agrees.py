@@ -10,6 +10,7 @@ they agree; 1: they do not; 77: python3-jsonschema is missing.
 import copy
 import glob
 import json
+import posixpath
 import random
 import subprocess
 import sys
@@ -161,7 +162,7 @@ def beyond_a_schema(document):
 def names_a_root_twice(document):
     filesystem = document.get("filesystem")
     lists = [filesystem.get(key) for key in ("roots", "+roots")] if isinstance(filesystem, dict) else []
-    paths = [[str(root.get("path")).strip("/") for root in one if isinstance(root, dict)]
+    paths = [[posixpath.normpath(str(root.get("path"))).lstrip("/") for root in one if isinstance(root, dict)]
              for one in lists if isinstance(one, list)]
     return any(len(set(one)) < len(one) for one in paths)
 
