@@ -9,6 +9,9 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include "gateway/world.h"
 
