@@ -163,13 +163,17 @@ class Inspector {
     }
   }
 
+  std::string read_hosts(const char* path, std::size_t max) {
+    if (witnesses_ != nullptr) witnesses_->content(path);
+    return read_small_file(path, max).value_or(std::string());
+  }
+
   // What any user may read there, less what is private.
   Status add_etc() {
     if (Node etc = see("/etc"); etc.kind == NodeKind::kDirectory) view_.etc = std::move(etc);
     if (policy_.sandbox.network.mode == NetworkMode::kOpen) {
-      if (witnesses_ != nullptr) witnesses_->content("/etc/resolv.conf");
-      view_.resolv_conf =
-          read_small_file("/etc/resolv.conf", std::size_t{32} << 10).value_or(std::string());
+      view_.resolv_conf = read_hosts("/etc/resolv.conf", std::size_t{32} << 10);
+      view_.hosts = read_hosts("/etc/hosts", std::size_t{256} << 10);
     }
     if (view_.etc.kind == NodeKind::kMissing) return {};
     for (const std::string_view name : kOwnEtcFiles) add_own_etc(name);

@@ -109,6 +109,7 @@ struct View {
   std::vector<Node> etc_own;       // its entries that files of our own stand in the place of
   std::vector<Node> etc_private;   // its entries that are not shown
   std::string resolv_conf;         // the host's, where the network is the host's
+  std::string hosts;               // likewise: its names of addresses
   std::vector<ViewRoot> roots;
   std::map<std::string, IdMap> owned;     // of roots with an owner: each is shown as a tree of that
   std::vector<std::string> not_writable;  // of roots with an owner: those that cannot be shown so

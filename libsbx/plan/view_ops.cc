@@ -80,7 +80,7 @@ class ViewPlanner {
     const std::size_t page = input_.facts.architecture == "x86_64" ? 4096 : 65536;
     const auto* const http = input_.policy.sandbox.http.get();
     const std::size_t bytes =
-        view_.resolv_conf.size() +
+        view_.resolv_conf.size() + view_.hosts.size() +
         (http == nullptr ? 0 : 2 * http->trust_bundle.size() + http->java_store.size());
     const std::size_t pages = kOwnFiles + (bytes + page - 1) / page;
     return static_cast<std::int64_t>(pages * page);
@@ -463,7 +463,7 @@ class ViewPlanner {
         {"passwd", passwd},
         {"group", group},
         {std::string(kHosts),
-         "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n"},
+         "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n" + view_.hosts},
         {"hostname", "sandbox\n"},
         {"nsswitch.conf",
          "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"

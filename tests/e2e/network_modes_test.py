@@ -107,6 +107,9 @@ class Modes(Networked):
         for flags in ((), ("--net", "open"), ("--ro", "/etc/hosts", "--allow-host", world.LISTED)):
             answer = self.sh(found, "--profile", host, *flags)
             self.assertEqual(answer["stdout"][:2], "1\n", (flags, answer))
+        answer = self.sh(f"getent hosts {world.LISTED} sandbox", "--net", "open")
+        self.assertEqual([line.split()[1] for line in answer["stdout"].splitlines()],
+                         [world.LISTED, "localhost"], answer)
 
     def test_what_a_command_closes_after_a_connect_is_closed(self):
         """The same address again and again, as clients have it that try one family after the other."""
