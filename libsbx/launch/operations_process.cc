@@ -169,6 +169,24 @@ int LandlockAllow::execute(ChildContext& context) const noexcept {
   return checked(sys::landlock_add_path(context.landlock_fd, attr));
 }
 
+// What the descriptor itself gives, and no more. Who opens anew what is appended to would write
+// over it.
+int LandlockAllowHeld::execute(ChildContext& context) const noexcept {
+  for (int fd = 0; fd < 3; ++fd) {
+    struct stat info {};
+    const int flags = ::fcntl(fd, F_GETFL);
+    if (flags < 0 || ::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    const int mode = flags & (O_ACCMODE | O_PATH);
+    const bool is_read = mode == O_RDONLY || mode == O_RDWR;
+    const bool is_written = (mode == O_WRONLY || mode == O_RDWR) && (flags & O_APPEND) == 0;
+    const sys::LandlockPathBeneathAttr attr{(is_read ? read : 0) | (is_written ? write : 0), fd};
+    if (attr.allowed_access == 0) continue;
+    // EBADFD: a file in memory, which no rule holds.
+    if (sys::landlock_add_path(context.landlock_fd, attr) != 0 && errno != EBADFD) return failure();
+  }
+  return 0;
+}
+
 int LandlockRestrict::execute(ChildContext& context) const noexcept {
   const ScopedFd ruleset{context.landlock_fd};
   context.landlock_fd = -1;

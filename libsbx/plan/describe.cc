@@ -154,6 +154,9 @@ std::string LandlockCreate::describe(const LaunchPlan& /*plan*/) const {
 std::string LandlockAllow::describe(const LaunchPlan& plan) const {
   return fmt::format("landlock_allow {} {:#x}", plan.text(path), rights);
 }
+std::string LandlockAllowHeld::describe(const LaunchPlan& /*plan*/) const {
+  return fmt::format("landlock_allow_held {:#x} {:#x}", read, write);
+}
 std::string Seccomp::describe(const LaunchPlan& /*plan*/) const {
   std::string out = fmt::format("seccomp {}", notifies ? "notify" : "errno");
   if (open_files != 0) out += fmt::format(" files={}", open_files);

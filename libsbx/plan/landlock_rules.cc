@@ -85,6 +85,9 @@ class RulePlanner {
       handled_here_ = root.noexec ? handled_ & ~kLandlockFsExecute : handled_;
       grant(root.node, root.access == Access::kReadWrite ? write_ : read_);
     }
+    builder_.add(op::LandlockAllowHeld{kLandlockFsReadFile,
+                                       handled_ & (kLandlockFsWriteFile | kLandlockFsTruncate)},
+                 Layer::kLandlock);
     tell_not_listed();
   }
 

@@ -420,6 +420,16 @@ struct LandlockAllow {
   int execute(ChildContext& context) const noexcept;
 };
 
+// Files that the command holds as its standard descriptors may be opened anew, through
+// /proc/self/fd, as these were.
+struct LandlockAllowHeld {
+  std::uint64_t read;
+  std::uint64_t write;
+  static constexpr OrderRule kOrder = order::anywhere;
+  std::string describe(const LaunchPlan& plan) const;
+  int execute(ChildContext& context) const noexcept;
+};
+
 struct LandlockRestrict {
   static constexpr OrderRule kOrder = order::restrict;
   static constexpr const char* kWords = "landlock_restrict";

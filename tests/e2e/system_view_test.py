@@ -314,6 +314,26 @@ class Process(ViewCase):
         with open(path) as file:
             self.assertEqual(file.read(), "kept")
 
+    def test_a_descriptor_handed_in_can_be_opened_anew_as_it_is(self):
+        path, log = self.write("outside/in.py", "print(1)\n"), self.base + "/outside/log"
+        again = ("python3 /dev/stdin; echo w > /dev/stderr; echo x > /dev/stdout;"
+                 " { cat < /dev/stdout; cat < /dev/stderr; echo y > /dev/stdin; } 2> /dev/null")
+        with open(path) as file, open(log, "w") as out, open(log + "2", "w") as err:
+            self.raw("exec", "-c", again, stdin=file, stdout=out, stderr=err)
+        with open(path) as file, open(log) as out:
+            self.assertEqual((file.read(), out.read()), ("print(1)\n", "x\n"))
+        with open(log + "2") as err:
+            self.assertEqual(err.readline(), "w\n")
+        # What is written at the end of a file is not to be written over.
+        with open(log, "a") as out:
+            self.raw("exec", "-c", "echo lost > /dev/stdout; echo lost >> /dev/stdout; echo end", stdout=out)
+        with open(log) as out:
+            self.assertEqual(out.read(), "x\nend\n")
+        answer = self.sh("cat /proc/self/fd/0 /dev/stdin", "--stdin", path, "--trace-denials")
+        self.assertEqual((answer["stdout"], answer["denials"]), ("print(1)\n" * 2, []), answer)
+        answer = self.sh(f"cat {path}; echo z > /dev/stdin", "--stdin", path)
+        self.assertNotIn("print", answer["stdout"], answer)
+
     def test_no_capabilities_and_no_new_privileges(self):
         out = self.out("grep -E '^(Cap|NoNewPrivs)' /proc/self/status | awk '{print $2}' | sort -u")
         self.assertEqual(out, "0000000000000000\n1\n")

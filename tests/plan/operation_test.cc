@@ -139,6 +139,7 @@ TEST(Operation, DescribesItself) {
   expect(op::NoNewPrivs{}, "no_new_privs");
   expect(op::LandlockCreate{1, 2, 3}, "landlock_create fs=0x1 net=0x2 scopes=0x3");
   expect(op::LandlockAllow{a, 16, {}}, "landlock_allow /a 0x10");
+  expect(op::LandlockAllowHeld{4, 2}, "landlock_allow_held 0x4 0x2");
   expect(op::LandlockRestrict{}, "landlock_restrict");
   expect(op::DropCapabilities{}, "drop_capabilities");
   expect(op::CloseDescriptors{}, "close_descriptors");
