@@ -56,7 +56,6 @@ Status add_size(const RunOptions& options, nlohmann::json& params);
 
 // Null for what is no JSON.
 nlohmann::json parsed(const std::string& text);
-std::string text_of(const nlohmann::json& object, const char* key);
 // The error that a result holds.
 std::optional<Error> error_of(const nlohmann::json& answer);
 // What `run` would have exited with; 0 for an answer that is no result.

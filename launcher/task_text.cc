@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/utf8.h"
+#include "json/text_at.h"
 #include "model/exit_status.h"
 #include "output/terminal_text.h"
 #include "report/account.h"
@@ -66,43 +67,43 @@ void for_each(const json& list, Take take) {
 // What a person hears of it: one that waits for approval has no task, and --json has the rest.
 Outcome read_outcome(const json& answer) {
   Outcome outcome;
-  outcome.status = status_named(text_of(answer, "status"));
+  outcome.status = status_named(text_at(answer, "status"));
   outcome.duration_ms = member(answer, "duration_ms").is_number()
                             ? number_of(answer, "duration_ms")
                             : number_of(answer, "uptime_seconds") * 1000;
   const json& code = member(answer, "exit_code");
   if (code.is_number_integer()) outcome.exit_code = code.get<int>();
-  outcome.signal = signal_number(text_of(answer, "signal")).value_or(0);
-  outcome.limit = limit_named(text_of(answer, "limit"), member(answer, "layer").is_object());
+  outcome.signal = signal_number(text_at(answer, "signal")).value_or(0);
+  outcome.limit = limit_named(text_at(answer, "limit"), member(answer, "layer").is_object());
   if (const json& error = member(answer, "error"); error.is_object()) {
     outcome.error = read_error(error);
   }
   for_each(member(answer, "denials"), [&](const json& denial) {
     const double count = number_of(denial, "count");
-    const auto layer = refuser_of_name(text_of(denial, "layer"));
+    const auto layer = refuser_of_name(text_at(denial, "layer"));
     if (!layer) return;
-    outcome.denials.push_back({*layer, text_of(denial, "operation"), text_of(denial, "target"),
-                               static_cast<std::uint64_t>(count), text_of(denial, "program"),
-                               text_of(denial, "grant")});
+    outcome.denials.push_back({*layer, text_at(denial, "operation"), text_at(denial, "target"),
+                               static_cast<std::uint64_t>(count), text_at(denial, "program"),
+                               text_at(denial, "grant")});
   });
   for_each(member(member(answer, "sandbox"), "degraded"), [&](const json& missing) {
-    outcome.sandbox.degraded.push_back({text_of(missing, "what"), text_of(missing, "reason")});
+    outcome.sandbox.degraded.push_back({text_at(missing, "what"), text_at(missing, "reason")});
   });
   return outcome;
 }
 
 TaskText result_text(const json& answer) {
-  return {plain(text_of(answer, "stdout")),
-          plain(text_of(answer, "stderr")) + task_account(answer)};
+  return {plain(text_at(answer, "stdout")),
+          plain(text_at(answer, "stderr")) + task_account(answer)};
 }
 
 // "running 12 s", "exited 0"
 std::string state_of(const json& task) {
-  const std::string status = text_of(task, "status");
+  const std::string status = text_at(task, "status");
   const json& code = member(task, "exit_code");
   if (code.is_number_integer()) return status + " " + std::to_string(code.get<int>());
   if (status == "running") return status + " " + whole(number_of(task, "uptime_seconds")) + " s";
-  const std::string signal = text_of(task, "signal");
+  const std::string signal = text_at(task, "signal");
   return signal.empty() ? status : status + " " + signal;
 }
 
@@ -111,9 +112,9 @@ std::string table(const json& tasks) {
   for_each(tasks, [&](const json& task) {
     std::string state = state_of(task);
     state.resize(std::max<std::size_t>(state.size(), 16), ' ');
-    std::string command = escape_control_bytes(text_of(task, "command"));
+    std::string command = escape_control_bytes(text_at(task, "command"));
     command.resize(valid_utf8_prefix(std::string_view(command).substr(0, kLongestCommand)));
-    text += text_of(task, "task_id") + "  " + state + "  " + command + "\n";
+    text += text_at(task, "task_id") + "  " + state + "  " + command + "\n";
   });
   return text.empty() ? "no tasks\n" : text;
 }
@@ -122,8 +123,8 @@ std::string list_text(const json& answer) {
   if (!answer.contains("sessions")) return table(member(answer, "tasks"));
   std::string text;
   for_each(member(answer, "sessions"), [&](const json& session) {
-    text += "session " + text_of(session, "session") + ": " + text_of(session, "profile") + ", " +
-            escape_control_bytes(text_of(session, "workspace")) + "\n" +
+    text += "session " + text_at(session, "session") + ": " + text_at(session, "profile") + ", " +
+            escape_control_bytes(text_at(session, "workspace")) + "\n" +
             table(member(session, "tasks"));
   });
   return text.empty() ? "no sessions\n" : text;
@@ -142,12 +143,12 @@ TaskText task_text(std::string_view method, const json& answer) {
   if (!answer.is_object()) return {};
   if (answer.contains("tasks") || answer.contains("sessions")) return {list_text(answer), ""};
   if (method == "output") {
-    return {plain(text_of(answer, "stdout")),
-            plain(text_of(answer, "stderr")) + dropped_text(answer)};
+    return {plain(text_at(answer, "stdout")),
+            plain(text_at(answer, "stderr")) + dropped_text(answer)};
   }
   if (method == "screen") {
     // The program paints it.
-    std::string text = text_of(answer, "text");
+    std::string text = text_at(answer, "text");
     while (text.ends_with('\n')) text.pop_back();
     return {plain(text), ""};
   }
@@ -164,7 +165,7 @@ TaskText task_text(std::string_view method, const json& answer) {
         ""};
   }
   if (method == "start" && !answer.contains("status")) {
-    return {"started " + text_of(answer, "task_id") + "\n", ""};
+    return {"started " + text_at(answer, "task_id") + "\n", ""};
   }
   return result_text(answer);
 }

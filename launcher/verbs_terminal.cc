@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "json/text_at.h"
 #include "output/terminal_text.h"
 #include "run/caller_terminal.h"
 #include "screen/frames.h"
@@ -98,13 +99,13 @@ class Attachment {
 
   void take(const std::string& method, const std::string& text) {
     const json message = parsed(text);
-    if (!message.is_object() || text_of(message, "task_id") != task_id_) return;
+    if (!message.is_object() || text_at(message, "task_id") != task_id_) return;
     if (method.empty() && message.contains("repaint")) {
       (void)filter_.finish();
-      show(text_of(message, "repaint"));
+      show(text_at(message, "repaint"));
       if (!message.value("is_running", false)) exit_ = status_of(message);
     } else if (method == "task.output") {
-      show(text_of(message, "text"));
+      show(text_at(message, "text"));
       // What was lost may have been half of an escape.
       if (message.value("dropped", 0) > 0) client_.send("attach", params().dump());
     } else if (method == "task.exit") {
@@ -182,7 +183,7 @@ Result<int> shell_here(const RunOptions& options, const Invocation& invocation) 
   SBX_TRY(const OwnedFd signals, signal_descriptor(true));
   SBX_TRY(SessionClient client, open_session(options, invocation));
   SBX_TRY(const std::string started, client.call("shell", "{}"));
-  return Attachment(std::move(client), text_of(parsed(started), "task_id"), key, signals.get(),
+  return Attachment(std::move(client), text_at(parsed(started), "task_id"), key, signals.get(),
                     invocation.environment)
       .run();
 }
