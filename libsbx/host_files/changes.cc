@@ -77,6 +77,7 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, Found& f
           Parted& parted, std::int64_t& bytes) {
   std::vector<Change>& out = found.changes;
   Listing listing(upper_fd, ".");
+  if (!listing.is_open()) found.is_whole = false;
   std::set<std::string, std::less<>> shown;
   while (const dirent* entry = listing.next()) {
     const std::string_view name = entry->d_name;

@@ -2,18 +2,17 @@
 #include "run/met_paths.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <string>
 
 #include "base/text.h"
+#include "run/at_hand.h"
 #include "run/printed_paths.h"
-#include "sys/calls.h"
+#include "sys/kernel.h"
 #include "trace/file_call.h"
 #include "trace/file_view.h"
 #include "trace/inside_paths.h"
@@ -58,17 +57,6 @@ std::vector<NamedFile> call_of(std::string_view line, const std::string& path, b
     call.data.args[2] = removes_directory ? AT_REMOVEDIR : 0;
   }
   return files_of(call);
-}
-
-// In the kernel's caches, or on the file system of /: elsewhere a look may wait for a server.
-bool is_at_hand(const std::string& path) {
-  const auto is_known = [&](std::uint64_t resolve) {
-    const OwnedFd found(
-        sys::openat2(AT_FDCWD, path.c_str(), {O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, resolve}));
-    return found.is_open() || errno == ENOENT || errno == ENOTDIR || errno == EACCES;
-  };
-  return is_known(sys::kResolveCached | sys::kResolveNoMagiclinks) ||
-         is_known(sys::kResolveNoSymlinks | RESOLVE_NO_XDEV);
 }
 
 }  // namespace

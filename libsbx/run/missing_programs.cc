@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "guard/names.h"
 #include "model/grant.h"
+#include "run/at_hand.h"
 #include "shell/programs.h"
 #include "shell/reading.h"
 
@@ -123,6 +124,7 @@ std::string interpreter_of(const std::string& path) {
 // A program that was not found by its path: it, what it leads to, or its interpreter is not shown.
 void add_unshown(const std::string& path, const Policy& policy, const View& view, bool is_first,
                  std::vector<Denial>& out) {
+  if (!is_at_hand(path)) return;
   const Result<std::string> directory = real_path(std::string(parent_of(path)));
   const Result<std::string> target = real_path(path);
   if (!directory.ok() || !target.ok() || !is_program(target.value())) return;

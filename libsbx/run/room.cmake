@@ -1,6 +1,7 @@
 sbx_room(run
   SOURCES
     run/answer.cc
+    run/at_hand.cc
     run/caller_terminal.cc
     run/explained.cc
     run/fold.cc

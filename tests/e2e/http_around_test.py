@@ -19,8 +19,18 @@ class Around(Hostile):
         prelude = """
 def told(s):
     s.settimeout(2)
-    try: return s.recv(65536).split(b" ")[1:2]
+    said, more = b"", b""
+    try:
+        while not said or (said.startswith(b"HTTP/") and more and not is_whole(said)):
+            more = s.recv(65536)
+            said += more
+            if not more: break
+        return said.split(b" ")[1:2]
     except OSError: return "cut"
+def is_whole(said):
+    head, end, body = said.partition(b"\\r\\n\\r\\n")
+    size = head.lower().partition(b"content-length:")[2].split(b"\\r\\n")[0]
+    return end and len(body) >= int(size or 0)
 def talk(name, *pieces, port=8081):
     with socket.create_connection((name, port), timeout=20) as s:
         out = []

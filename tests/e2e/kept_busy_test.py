@@ -91,10 +91,10 @@ class Busy(kept_harness.Kept):
         peer.send("layer.commit")
         self.assertTrue(harness.until(self.helpers))
         helper, = self.helpers()
-        os.kill(helper, signal.SIGSTOP)
+        process.kill()
+        process.wait()
+        os.kill(helper, signal.SIGSTOP)  # now: as one whose parent dies while it is stopped it would be sent SIGHUP
         try:
-            process.kill()
-            process.wait()
             for verb in ("commit", "undo", "discard"):
                 self.refused("layer_in_use", verb, "x")
         finally:
