@@ -45,7 +45,7 @@ Node look(const std::string& path, Status& failure) {
     note_failure("lstat", path, errno, failure);
     return node;
   }
-  if (is_stub(path)) return node;
+  if (is_stub(path, info)) return node;
   node.dev = info.st_dev;
   node.ino = info.st_ino;
   node.kind = node_kind(info.st_mode);
@@ -275,16 +275,20 @@ class Resolver {
 
 }  // namespace
 
-bool is_stub(const std::string& path) {
-  struct stat info {};
-  if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) ||
+bool is_stub(const std::string& path, const struct stat& info) {
+  if (!S_ISDIR(info.st_mode) ||
       (info.st_mode & 05777U) != kStubMode) {  // a directory may hand its S_ISGID down
     return false;
   }
   // A directory with something in it is none, whatever its mode: that can be set from inside.
   Listing listing(path);
-  if (!listing.is_open() || listing.next() != nullptr) return false;
-  return errno == 0 || errno == ENOENT;  // its run has just removed it
+  if (listing.is_open() && listing.next() != nullptr) return false;
+  return errno == ENOENT || (listing.is_open() && errno == 0);  // or its run has just removed it
+}
+
+bool is_stub(const std::string& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0 && is_stub(path, info);
 }
 
 Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, const Protect& protect,

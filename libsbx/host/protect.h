@@ -4,6 +4,8 @@
 // followed to the directories that it leads to. Reads only; the child compares device and inode.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,5 +53,7 @@ Status protect_own(const std::vector<ViewRoot>& roots, const std::string& root,
 inline constexpr unsigned kStubMode = 01500;
 // What cannot be looked at is none: it counts as a directory of the caller's, which is protected.
 bool is_stub(const std::string& path);
+// The same of what lstat(2) has just told: one that has gone since was one.
+bool is_stub(const std::string& path, const struct stat& info);
 
 }  // namespace sbx

@@ -41,7 +41,9 @@ Status Stubs::make(const std::vector<std::string>& paths) {
       error = errno;
       umask(umask_before);
       if (!made && error != EEXIST) break;
-      if (!made && !is_stub(path)) break;
+      struct stat there {};
+      if (!made && lstat(path.c_str(), &there) != 0) continue;  // another run's, just removed
+      if (!made && !is_stub(path, there)) break;
       lock = hold(path);
       const struct timespec pause { 0, 1'000'000 };
       if (!lock.is_open()) nanosleep(&pause, nullptr);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -39,6 +41,25 @@ TEST_F(StubsTest, OnlyTheLastOfTwoThatShareOneRemovesIt) {
   first.reset();
   second.remove();
   EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(StubsTest, IsHeldByEachOfTwoThatComeAndGo) {
+  // How often one of them had none, though it was told so.
+  const auto come_and_go = [&] {
+    int missing = 0;
+    for (int i = 0; i < 3000; ++i) {
+      Stubs stubs;
+      missing += stubs.make({path_}).ok() && is_stub(path_) ? 0 : 1;
+      stubs.remove();
+    }
+    return missing;
+  };
+  const pid_t other = fork();
+  if (other == 0) _exit(come_and_go() == 0 ? 0 : 1);
+  EXPECT_EQ(come_and_go(), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(other, &status, 0), other);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(StubsTest, RemovesNoneThatAnotherHasMadeSince) {
