@@ -296,11 +296,14 @@ def sleepers() -> int:
 
 def until(wanted: int, began: float) -> float:
     """Seconds until so many commands are there."""
-    while sleepers() != wanted:
-        if time.monotonic() - began > 300:
-            raise SystemExit(f"{sleepers()} commands, not {wanted}")
-        time.sleep(0.02)
-    return time.monotonic() - began
+    while True:
+        looked = time.monotonic()
+        found = sleepers()
+        if found == wanted:
+            return looked - began
+        if looked - began > 300:
+            raise SystemExit(f"{found} commands, not {wanted}")
+        time.sleep(9 * (time.monotonic() - looked))  # a look through /proc costs as much as some launches
 
 
 def available_kb() -> int:
