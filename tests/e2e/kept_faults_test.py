@@ -315,15 +315,26 @@ class Kills(Kept):
         self.kill_everywhere(["branch", "x", "y"], "copy")
 
 
+@unittest.skipUnless(shutil.which("unshare"), "unshare is not installed")
 class FullDisk(Kept):
-    @unittest.skipUnless(shutil.which("unshare"), "unshare is not installed")
-    def test_a_full_disk_is_one_error_and_loses_nothing(self):
-        flags = "-m" if harness.is_root() else "-Urm"
-        script = """
-set -e
-mount -t tmpfs -o size=24m none "$PLACE" && cd "$PLACE" && mkdir work state && cd work
-echo real > a
+    def on_disk(self, megabytes, script, *arguments):
+        """The script, in the workspace of a disk of that size that nobody else sees."""
+        script = f"""
+mount -t tmpfs -o size={megabytes}m none "$PLACE" && cd "$PLACE" && mkdir work state && cd work || exit 125
 export XDG_STATE_HOME="$PLACE/state"
+{script}"""
+        place = os.path.join(self.base, "disk")
+        os.makedirs(place, exist_ok=True)
+        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, "sh", *arguments],
+                              env={**os.environ, "PLACE": place, "OUT": self.base}, capture_output=True,
+                              timeout=harness.BOUND, check=False)
+        if b"mount" in done.stderr:
+            self.skipTest(done.stderr.decode())
+        return done
+
+    def test_a_full_disk_is_one_error_and_loses_nothing(self):
+        script = """set -e
+echo real > a
 "$SBX_RUN" --layer x -c 'echo layer > a; head -c 6000000 /dev/zero | tr "\\0" y > big; echo z > z' > ../run.json
 head -c 30000000 /dev/zero > ../ballast || true
 if LAYER commit x > "$OUT/commit.json" 2> "$OUT/error"; then echo committed; fi
@@ -333,58 +344,30 @@ if test -n "$1"; then LAYER commit x --undo || true; cat a; ls; fi
 LAYER commit x > /dev/null; cat a; ls; wc -c < big
 """
         script = script.replace("LAYER", '"$SBX_RUN" layer')
-        place = os.path.join(self.base, "disk")
-        os.mkdir(place)
         for undo in ("", "undo"):
-            done = subprocess.run(["unshare", flags, "sh", "-c", script, "sh", undo],
-                                  env={**os.environ, "PLACE": place, "OUT": self.base}, capture_output=True,
-                                  timeout=harness.BOUND, check=False)
-            if b"mount" in done.stderr:
-                self.skipTest(done.stderr.decode())
+            done = self.on_disk(24, script, undo)
             self.assertEqual(done.returncode, 0, done)
             out = done.stdout.decode().split()
             self.assertNotIn("committed", out)
             self.assertEqual(out[0], "1", "one line says so")
             self.assertEqual(out[-5:], ["layer", "a", "big", "z", "6000000"], done)
 
-
-    @unittest.skipUnless(shutil.which("unshare"), "unshare is not installed")
     def test_a_layer_that_fills_the_disk_can_be_discarded(self):
-        script = """
-mount -t tmpfs -o size=6m none "$PLACE" && cd "$PLACE" && mkdir work state && cd work
-export XDG_STATE_HOME="$PLACE/state"
+        done = self.on_disk(6, """
 "$SBX_RUN" --layer x -c 'head -c 30000000 /dev/zero > big' > "$OUT/run.json"
 df --output=avail . | tail -1; "$SBX_RUN" layer commit x > /dev/null; echo $?
 "$SBX_RUN" layer discard x --json; "$SBX_RUN" layer list --json
-"""
-        place = os.path.join(self.base, "disk")
-        os.mkdir(place)
-        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
-                              env={**os.environ, "PLACE": place, "OUT": self.base}, capture_output=True,
-                              timeout=harness.BOUND, check=False)
-        if b"mount" in done.stderr:
-            self.skipTest(done.stderr.decode())
+""")
         self.assertEqual(done.stdout.split(b"\n"), [b"    0", b"125", b'{"name":"x","discarded":"x"}', b"[]", b""], done)
 
-    @unittest.skipUnless(shutil.which("unshare"), "unshare is not installed")
     def test_a_disk_that_fills_while_a_tree_is_copied(self):
-        script = """
-set -e
-mount -t tmpfs -o size=24m none "$PLACE" && cd "$PLACE" && mkdir work state && cd work
+        done = self.on_disk(24, """set -e
 for i in $(seq 40); do head -c 400000 /dev/zero | tr "\\0" y > f$i; done; ln f1 g1
-export XDG_STATE_HOME="$PLACE/state"
 "$SBX_RUN" --layer x -c true > "$OUT/run.json" || true
 for i in $(seq 50); do find ../state -name tree | grep -q . || break; sleep 0.1; done
 find ../state -name tree; ls | wc -l; "$SBX_RUN" layer list --json
 rm f3*; "$SBX_RUN" --layer x -c 'ls | wc -l' > "$OUT/again.json"
-"""
-        place = os.path.join(self.base, "disk")
-        os.mkdir(place)
-        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
-                              env={**os.environ, "PLACE": place, "OUT": self.base}, capture_output=True,
-                              timeout=harness.BOUND, check=False)
-        if b"mount" in done.stderr:
-            self.skipTest(done.stderr.decode())
+""")
         self.assertEqual((done.returncode, done.stdout.split()), (0, [b"41", b"[]"]), done)
         with open(self.base + "/run.json") as file:
             answer = json.load(file)

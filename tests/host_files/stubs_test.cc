@@ -47,7 +47,7 @@ TEST_F(StubsTest, IsHeldByEachOfTwoThatComeAndGo) {
   // How often one of them had none, though it was told so.
   const auto come_and_go = [&] {
     int missing = 0;
-    for (int i = 0; i < 3000; ++i) {
+    for (int i = 0; i < 10000; ++i) {
       Stubs stubs;
       missing += stubs.make({path_}).ok() && is_stub(path_) ? 0 : 1;
       stubs.remove();

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -98,21 +99,27 @@ pid_t foreground(const Pty& pty, const std::function<void()>& body) {
 
 class ShellProcessTest : public testing::Test {
  protected:
+  // A shell in the foreground, with the descriptors that are open by now.
+  void find_shell() {
+    shell_.emplace([&] {
+      pty_.lead();
+      ready_.tell();
+    });
+    ready_.hear();
+    ASSERT_TRUE(process_.find(pty_.master.get()));
+  }
+
   Pty pty_;
   Pipe ready_;
   Pipe theirs_;  // whose descriptors have the same numbers in each child
+  std::optional<Child> shell_;
+  ShellProcess process_;
 };
 
 TEST_F(ShellProcessTest, OpensAPipeOfTheOneInTheForeground) {
-  const Child shell([&] {
-    pty_.lead();
-    ready_.tell();
-  });
-  ready_.hear();
-  ShellProcess process;
-  ASSERT_TRUE(process.find(pty_.master.get()));
-  EXPECT_EQ(process.pid(), shell.pid());
-  const Result<OwnedFd> pipe = process.open_pipe(theirs_.read.get(), O_RDWR);
+  ASSERT_NO_FATAL_FAILURE(find_shell());
+  EXPECT_EQ(process_.pid(), shell_->pid());
+  const Result<OwnedFd> pipe = process_.open_pipe(theirs_.read.get(), O_RDWR);
   ASSERT_TRUE(pipe.ok());
   EXPECT_NE(fcntl(pipe.value().get(), F_GETFL) & O_NONBLOCK, 0);
   theirs_.tell('y');
@@ -125,15 +132,9 @@ TEST_F(ShellProcessTest, OpensNothingThatIsNoPipe) {
   const OwnedFd file(open("/dev/null", O_RDWR | O_CLOEXEC));
   const OwnedFd regular(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   const OwnedFd link(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const Child shell([&] {
-    pty_.lead();
-    ready_.tell();
-  });
-  ready_.hear();
-  ShellProcess process;
-  ASSERT_TRUE(process.find(pty_.master.get()));
+  ASSERT_NO_FATAL_FAILURE(find_shell());
   for (const int fd : {file.get(), regular.get(), link.get(), pty_.slave.get(), 9999, -1}) {
-    EXPECT_FALSE(process.open_pipe(fd, O_RDWR).ok()) << fd;
+    EXPECT_FALSE(process_.open_pipe(fd, O_RDWR).ok()) << fd;
   }
 }
 
@@ -147,16 +148,10 @@ TEST_F(ShellProcessTest, OpensNoFifoThatHasAName) {
   const OwnedFd fifo(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   unlink(path.c_str());
   rmdir(directory.c_str());
-  const Child shell([&] {
-    pty_.lead();
-    ready_.tell();
-  });
-  ready_.hear();
-  ShellProcess process;
-  ASSERT_TRUE(process.find(pty_.master.get()));
+  ASSERT_NO_FATAL_FAILURE(find_shell());
   ASSERT_TRUE(fifo.is_open());
   for (const int flags : {O_RDONLY, O_WRONLY, O_RDWR}) {
-    EXPECT_FALSE(process.open_pipe(fifo.get(), flags).ok()) << flags;
+    EXPECT_FALSE(process_.open_pipe(fifo.get(), flags).ok()) << flags;
   }
 }
 
