@@ -17,6 +17,7 @@ struct ChildContext {
       nullptr;  // the child's own copy: op::Watch and op::Guard keep what they found in theirs
   std::uint32_t op_count = 0;
   const char* arena = nullptr;
+  std::size_t arena_size = 0;
   SharedState* state = nullptr;
   CommandSlot* slot = nullptr;  // where the command comes later
   int standard[3] = {-1, -1, -1};

@@ -5,14 +5,18 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bitset>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "launch/child.h"
 #include "launch/descriptors.h"
@@ -238,6 +242,39 @@ void close_all_but_own(const ChildContext& context) {
   sys::close_range(first, ~0U, 0);
 }
 
+// The heap is a copy of the supervisor's: of each page that this one goes on to write, the old one
+// would stay here, and a server has many commands. Left are what the operations lie in, and the
+// beginning, where a static program has what belongs to its thread.
+void let_go_of_heap(const ChildContext& context) {
+  constexpr std::uintptr_t kMostOfThread = std::uintptr_t{64} << 10;
+  struct Range {
+    std::uintptr_t begin, end;
+  };
+  const auto range = [](const void* begin, std::size_t size) {
+    const auto at = reinterpret_cast<std::uintptr_t>(begin);
+    return Range{at, at + size};
+  };
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0));
+  std::uintptr_t from = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+  if (from > end || end - from < kMostOfThread) return;  // no such program, or nothing to gain
+  from += kMostOfThread;
+  Range kept[] = {range(context.ops, context.op_count * sizeof(Op)),
+                  range(context.arena, context.arena_size),
+                  range(context.stack, context.stack_size),
+                  {end, end}};
+  std::sort(std::begin(kept), std::end(kept),
+            [](const Range& one, const Range& other) { return one.begin < other.begin; });
+  for (const Range& next : kept) {
+    const std::uintptr_t begin = (from + page - 1) / page * page;
+    const std::uintptr_t until = next.begin / page * page;
+    if (until > begin && until <= end) {
+      ::madvise(reinterpret_cast<void*>(begin), until - begin, MADV_DONTNEED);
+    }
+    if (next.end > from) from = next.end;
+  }
+}
+
 // Ends everything at once: what was uncovered is not to be read.
 [[noreturn]] void end_run(const ChildContext& context) {
   if (!context.has_pid_namespace) finish(context);
@@ -254,6 +291,7 @@ void run_init(ChildContext& context, pid_t command) noexcept {
   // Whatever else the supervisor had open, and the command's standard descriptors: a pipe that
   // PID 1 kept would never end.
   close_all_but_own(context);
+  let_go_of_heap(context);
   drop_capabilities(context);
 
   sigset_t blocked;

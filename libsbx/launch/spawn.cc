@@ -167,6 +167,7 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   context.ops = const_cast<Op*>(plan.ops.data());
   context.op_count = static_cast<std::uint32_t>(plan.ops.size());
   context.arena = plan.arena.data();
+  context.arena_size = plan.arena.size();
   context.state = spawned.state;
   context.slot = spawned.slot;
   context.control = child_control.get();

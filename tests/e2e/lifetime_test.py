@@ -258,6 +258,24 @@ class Leaks(session_harness.Case):
                         (before, self.state(process.pid)))
         self.assertLess(self.state(process.pid)[1], before[1] + 4096)
 
+    def test_a_command_holds_no_copy_of_the_servers_memory(self):
+        process, peer = self.server()
+        for _ in range(30):
+            peer.call("start", command="exec sleep 100")
+
+        def children(pid):
+            with open(f"/proc/{pid}/task/{pid}/children") as file:
+                return file.read().split()
+
+        def anonymous(pid):  # KiB
+            with open(f"/proc/{pid}/status") as file:
+                return next(int(line.split()[1]) for line in file if line.startswith("RssAnon:"))
+
+        # Those that wait for a command have no child, and may hold what they were made with.
+        working = [pid for pid in children(process.pid) if children(pid)]
+        self.assertEqual(len(working), 30)
+        self.assertLess(max(map(anonymous, working)), anonymous(process.pid) // 2)
+
 
 if __name__ == "__main__":
     unittest.main()
