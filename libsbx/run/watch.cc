@@ -233,7 +233,15 @@ TreeWatch::Sums TreeWatch::sum_processes(Depth depth) {
 
 // What nothing maps.
 std::int64_t TreeWatch::other_bytes(const MemoryCount::IsLate& is_late) const {
-  return scratch_bytes() + (socket_diag_.is_open() ? socket_bytes(socket_diag_.get(), is_late) : 0);
+  return scratch_bytes() + (has_sockets() ? socket_bytes(socket_diag_.get(), is_late) : 0);
+}
+
+// A list of them goes through the tables of the whole machine, a number does not.
+bool TreeWatch::has_sockets() const {
+  if (!socket_diag_.is_open()) return false;
+  constexpr std::string_view kUsed = "sockets: used ";
+  const std::string text = proc_.is_open() ? read_at(proc_.get(), "1/net/sockstat") : "";
+  return !text.starts_with(kUsed) || number(std::string_view(text).substr(kUsed.size())) > 1;
 }
 
 // The largest first. Returns the sum: pages that are shared since a fork count for each process,

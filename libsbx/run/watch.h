@@ -82,6 +82,7 @@ class TreeWatch {
   std::int64_t scratch_bytes() const;
   std::int64_t segment_bytes() const;
   std::int64_t other_bytes(const MemoryCount::IsLate& is_late) const;
+  bool has_sockets() const;  // beside socket_diag_ itself
 
   WatchLimits limits_;
   pid_t init_;
