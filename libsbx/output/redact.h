@@ -105,7 +105,7 @@ class Redactor {
   void match_url(std::string_view line, std::size_t line_begin, std::size_t at, std::size_t format);
   std::shared_ptr<const RuleSet> rules_;
   std::vector<std::string> exact_values_;
-  std::optional<LiteralSet> exact_;
+  std::unique_ptr<LiteralSet> exact_;  // once it is asked for: most streams are empty
   std::string held_;
   std::size_t before_ = 0;  // of held_: decided already, and seen again for what comes behind it
   std::size_t shown_ = 0;   // of held_: given out already
