@@ -70,9 +70,9 @@ typedef struct sbx_error sbx_error;
  * Unknown keys are an error. These options are the operator's: never fill them from a model.
  * session: receives the handle; the caller gives it back with sbx_close().
  * Blocks until the session is up: some milliseconds; at most server_timeout_ms and a second.
- * Errors: bad_json, unknown_field, wrong_type, not_found (no sbx-run), not_executable (it may not
- * be executed), setup_failed (descriptors or processes have run out), session_failed, and what
- * sbx-run says of the profile and the flags. */
+ * Errors: bad_json, unknown_field, wrong_type, out_of_range, not_found (no sbx-run), not_executable
+ * (it may not be executed), setup_failed (descriptors or processes have run out), session_failed,
+ * and what sbx-run says of the profile and the flags. */
 SBX_API int sbx_open(const char* options_json, sbx_session** session, sbx_error** error);
 
 /* Calls a method and waits for its answer.

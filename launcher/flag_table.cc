@@ -41,9 +41,7 @@ constexpr FlagRow kFlags[] = {
      "sbx-run profile list says what each preset opens. A preset only adds; a file, or a profile's "
      "name, is laid over as a parent is."},
     {"--workspace", &Run::workspace, kAll | kLayer | kTrust | kLearn, kServers, "DIR",
-     "writable (default: the current directory; of serve, and of call and tool with --session: "
-     "own, one of its own)",
-     kWorkspace,
+     "writable (default: the current directory; of serve: own, one of its own)", kWorkspace,
      "The writable root of most profiles; a session that start starts works in the current "
      "directory too. / and what lies below /usr, /bin, /sbin, /lib*, /etc, /var (but /var/tmp), "
      "/opt, /boot, /dev, /proc and /sys are refused unless they are named. With this option a "
@@ -172,7 +170,7 @@ constexpr FlagRow kFlags[] = {
      "from this offset on: the \"next\" of the last answer"},
     {"--follow", &Run::follow, verb_bits("output"), 0, "", "JSON lines until it ends"},
     {"--match", &Run::match, verb_bits("output"), 0, "REGEX",
-     "with --follow: only lines that match this (RE2)"},
+     "only lines that match this (RE2); implies --follow"},
     {"--text", &Run::text, verb_bits("stdin"), 0, "TEXT",
      "to write, with a newline unless it is empty"},
     {"--keys", &Run::keys, verb_bits("stdin"), 0, "KEYS", "to press, such as \"Up Escape F1 C-c\"",
