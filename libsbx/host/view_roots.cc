@@ -3,6 +3,7 @@
 #include "host/view_roots.h"
 
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,6 +51,7 @@ class Roots {
     narrow_view(policy_, view_);
     hold_own();
     hide_closed();
+    keep_noexec();
     SBX_CHECK_OK(check_workspace());
     for (const ViewRoot& root : view_.roots) {
       if (root.is_git || root.access != Access::kReadWrite ||
@@ -112,6 +114,18 @@ class Roots {
       }
     }
     view_.roots.insert(view_.roots.end(), found.begin(), found.end());
+  }
+
+  // What stands for a root where its writes are kept apart is a mount of its own.
+  void keep_noexec() {
+    if (!policy_.sandbox.filesystem.overlay) return;
+    for (ViewRoot& root : view_.roots) {
+      struct statvfs info {};
+      if (root.access == Access::kReadWrite && statvfs(root.path().c_str(), &info) == 0 &&
+          (info.f_flag & ST_NOEXEC) != 0) {
+        root.noexec = true;
+      }
+    }
   }
 
   // Covered once it is there, what a command had made at once would stay on the host.
