@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/files.h"
+#include "host/layer_places.h"
 #include "json/writer.h"
 #include "learn/account.h"
 #include "learn/hosts.h"
@@ -222,7 +223,8 @@ class Learner {
     tell(learned);
     if (learned.is_proven() && !options_.out.empty() &&
         is_wanted(options_.out, options_.yes, options_.signal_fd) && told_to_end() == 0) {
-      SBX_CHECK_OK(replace_file(options_.out, text, is_merged_into()));
+      SBX_CHECK_OK(replace_file(options_.out, text, is_merged_into(),
+                                is_merged_into() ? &before_ : nullptr));
       learned.is_written = true;
     }
     if (!learned.is_written && told_to_end() != 0) return told();

@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "base/files.h"
-#include "base/text.h"
 #include "host_files/places.h"
 #include "host_files/remove_tree.h"
 #include "json/reader.h"
@@ -27,7 +26,6 @@ namespace sbx::learn {
 namespace {
 
 constexpr std::size_t kMostResult = std::size_t{256} << 20;
-constexpr std::size_t kMostMounts = std::size_t{16} << 20;
 constexpr std::size_t kMostPath = 4096;
 constexpr std::int64_t kRoomForTheLayerMb = 2048;
 constexpr int kMostTries = 16;
@@ -229,19 +227,6 @@ Document everything_shown(const Document& parents, bool has_rules,
   if (has_rules) profile.erase("network");
   hide(places, profile);
   return profile;
-}
-
-std::string mount_below(const std::string& directory) {
-  const Result<std::string> real = real_path(directory);
-  const Result<std::string> mounts = read_file("/proc/self/mountinfo", kMostMounts);
-  if (!real.ok() || !mounts.ok()) return "";
-  for (const std::string_view line : split(mounts.value(), '\n')) {
-    const std::vector<std::string_view> fields = split(line, ' ');
-    if (fields.size() < 5) continue;
-    std::string point = unescape_octal(fields[4]);  // proc_pid_mountinfo(5): where
-    if (point != real.value() && is_below(point, real.value())) return point;
-  }
-  return "";
 }
 
 Document as_run(Document profile) {

@@ -51,10 +51,6 @@ Document everything_shown(const Document& parents, bool has_rules,
                           const std::vector<std::string>& places,
                           const std::vector<std::string>& read_only);
 
-// Where another file system is mounted below the directory, so that no overlay lies over it; empty:
-// nowhere.
-std::string mount_below(const std::string& directory);
-
 // A profile as it is run while it is learned: what the workspace has of .env files is hidden, and
 // nobody is asked, since all of it is thrown away.
 Document as_run(Document profile);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/files.h"
 #include "base/paths.h"
@@ -37,6 +38,15 @@ std::vector<std::string> mount_points(bool also_served) {
     if (at > 0) out.push_back(unescape_octal(line.substr(at, line.find(' ', at) - at)));
   }
   return out;
+}
+
+std::string mount_below(const std::string& directory) {
+  const Result<std::string> real = real_path(directory);
+  if (!real.ok()) return "";
+  for (std::string& point : mount_points(true)) {
+    if (point != real.value() && is_below(point, real.value())) return std::move(point);
+  }
+  return "";
 }
 
 }  // namespace sbx

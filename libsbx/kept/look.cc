@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "host/layer_places.h"
 #include "host/owners.h"
 #include "kept/store.h"
 
@@ -82,6 +83,9 @@ std::string overlay_obstacle(const std::string& root) {
   if (stat(root.c_str(), &info) != 0) return {};
   // Without a layer it is shown to root as its own.
   if (geteuid() == 0 && info.st_uid != 0) return "it is another user's";
+  // A bind mount may be of the same file system, or of a file.
+  const std::string mounted = mount_below(root);
+  if (!mounted.empty()) return "a file system is mounted at " + mounted;
   Look look(info.st_dev);
   look.walk(AT_FDCWD, root.c_str(), 0, may_change(AT_FDCWD, root.c_str(), info));
   return look.obstacle();

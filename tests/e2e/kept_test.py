@@ -443,6 +443,46 @@ cat m/a
         self.assertEqual(error["code"], "setup_failed", error)
         self.assertIn("--layer NAME, which takes a copy", error["hint"])
 
+    def test_what_is_bound_within_from_the_same_file_system(self):
+        script = """
+set -e
+cd "$PLACE/work" && mkdir d m && echo 1 > d/a && : > f && mount --bind $1 $2
+"$SBX_RUN" --layer x -c "cat $3; echo 2 > $3" > "$PLACE/run.json"
+"$SBX_RUN" layer list > "$PLACE/list.json"
+cat $3; rm d/a; umount $2; rm -r d m f; "$SBX_RUN" layer discard x > /dev/null
+"""
+        for bound in (("d", "m", "m/a"), ("d/a", "f", "f")):
+            done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, "sh", *bound],
+                                  env={**os.environ, "PLACE": self.base, "XDG_STATE_HOME": self.state},
+                                  capture_output=True, timeout=harness.BOUND, check=False)
+            self.assertEqual((done.returncode, done.stdout), (0, b"1\n"), done)
+            with open(self.base + "/run.json") as file:
+                answer = json.load(file)
+            self.assertEqual((answer["stdout"], answer["layer"]["kind"]), ("1\n", "copy"), answer)
+            self.assertIn(f"a file system is mounted at {self.work}/{bound[1]}", str(answer["warnings"]))
+            with open(self.base + "/list.json") as file:
+                self.assertEqual([layer["kind"] for layer in json.load(file)], ["copy"])
+
+    def test_what_lies_on_a_noexec_mount_is_not_executed(self):
+        script = """
+set -e
+mkdir "$PLACE/m"
+for work in "$PLACE/m/w" "$PLACE/work"; do
+  mount -t tmpfs -o noexec none "${work%/w}"; mkdir -p "$work"; cd "$work"; cp /bin/true program
+  for flag in '' --overlay --layer=x; do
+    "$SBX_RUN" $flag -c './program 2> /dev/null; echo $?' > "$PLACE/run.json"; cat "$PLACE/run.json"; echo
+  done
+done
+"""
+        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
+                              env={**os.environ, "PLACE": self.base, "XDG_STATE_HOME": self.state},
+                              capture_output=True, timeout=harness.BOUND, check=False)
+        self.assertEqual(done.returncode, 0, done)
+        answers = [json.loads(line) for line in done.stdout.splitlines() if line]
+        self.assertEqual([answer["stdout"] for answer in answers], ["126\n"] * 6, answers)
+        self.assertEqual([(answer["layer"] or {}).get("kind") for answer in answers],
+                         [None, None, "overlay", None, None, "copy"])
+
     def test_an_overlay_over_an_overlay(self):
         """As in a container: no upper directory can lie on one, so the layer is a copy."""
         script = """
