@@ -170,6 +170,29 @@ leaves_nothing(main())
             asyncio.run(main())
         """)
 
+    def test_belongs_to_one_loop_and_is_closed_in_any(self):
+        self.script(LEAVES + """
+session = sbx.AsyncSession()
+async def first():
+    await session.open()
+    return await session.start("sleep 1000")
+task = asyncio.run(first())
+async def second():
+    for call in (session.run("true"), task.wait(), task.stream().__anext__()):
+        try:
+            await asyncio.wait_for(call, 30)
+            raise AssertionError
+        except RuntimeError as error:
+            assert "another event loop" in str(error), error
+    await session.close()
+    try:
+        await session.run("true")
+        raise AssertionError
+    except sbx.SessionEnded:
+        pass
+leaves_nothing(second())
+""")
+
     def test_leaves_nothing_where_opening_is_cancelled(self):
         self.script(LEAVES + """
 async def main(stays):

@@ -78,6 +78,9 @@ os.chdir("../b")
 for e in executors + [pickle.loads(copy) for copy in copies]:
     with e:
         assert e.submit("test -e here").result(60).ok
+for name in ("workspace", "template"):
+    with sbx.Executor(1, **{name: ""}) as e:
+        assert e.submit("true").exception(60).where == "/" + name
 """)
 
     def test_maps_commands_with_a_time(self):

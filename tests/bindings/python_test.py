@@ -259,6 +259,12 @@ class Run(Case):
             assert e.code == "not_found" and e.hint
             e = raised(sbx.InvalidRequest, "echo \\ud800")
             raised(sbx.SessionEnded, "true", program="/bin/true")
+            for name in ("profile", "workspace", "program", "template"):
+                try:
+                    sbx.Session(**{name: ""})
+                    raise AssertionError(name)
+                except sbx.InvalidRequest as error:
+                    assert (error.code, error.where) == ("bad_value", "/" + name)
         """)
 
     def test_uses_the_workspace_and_the_operators_flags(self):
@@ -284,6 +290,23 @@ class Run(Case):
         self.assertIn("KeyboardInterrupt", host.communicate(timeout=BOUND)[1])
         self.assertTrue(session_harness.until(lambda: not session_harness.processes(inside)))
         self.assert_nothing_left()
+
+    def test_opening_is_left_by_an_interrupt(self):
+        slow = self.write("slow", "#!/bin/sh\nsleep 4\n")
+        os.chmod(slow, 0o755)
+        self.script("if 1:" + f"""
+            import os, sbx, signal, threading, time
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            begin = time.monotonic()
+            try:
+                sbx.Session(program={slow!r})
+                raise AssertionError
+            except KeyboardInterrupt:
+                assert time.monotonic() - begin < 3
+            while any(thread.name == "sbx-open" for thread in threading.enumerate()):
+                time.sleep(0.05)
+        """)
 
 
 class Session(Case):

@@ -12,7 +12,7 @@ from typing import Any, AsyncIterator, Callable, Dict, List, Mapping, Optional, 
 
 from . import _result
 from ._backlog import Backlog
-from ._core import Core
+from ._core import Core, let_go
 from ._errors import SbxError, SessionEnded
 from ._layer import AsyncLayer
 from ._request import (Command, Files, Input, PathLike, Presets, Time, command_params, milliseconds,
@@ -55,7 +55,7 @@ class AsyncSession:
                 opener.submit(core.close)
                 return
         except asyncio.CancelledError:
-            opener.submit(_let_go, opening)
+            opener.submit(let_go, opening)
             raise
         finally:
             opener.shutdown(wait=False)
@@ -80,7 +80,7 @@ class AsyncSession:
         self._loop.remove_reader(core.fd)
         for number in list(core._answers):
             core.cancel(number)
-        await asyncio.shield(self._loop.run_in_executor(None, self._end))
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._end))
 
     @property
     def _core(self) -> Core:
@@ -94,9 +94,13 @@ class AsyncSession:
         return self._core.token
 
     async def call(self, method: str, params: Optional[Mapping[str, Any]] = None) -> Any:
-        """Any method of docs/sessions.md, its answer as it came."""
+        """Any method of docs/sessions.md, its answer as it came. Raises RuntimeError in a loop that
+        is not the session's: there no answer would come."""
         core = self._core
+        core.check_mine()
         loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            raise RuntimeError("the session belongs to another event loop: open one in this")
         future: "asyncio.Future[Any]" = loop.create_future()
 
         def settle(value: Any, error: Optional[SbxError]) -> None:
@@ -194,11 +198,6 @@ class AsyncSession:
         """Grants what `result.approval` asked for, once. The operator's: not for a model."""
         await self._be_operator()
         await self.call("approve", {"digest": digest})
-
-
-def _let_go(opening: "concurrent.futures.Future[Core]") -> None:
-    if opening.exception() is None:
-        opening.result().close()
 
 
 def _soon(loop: asyncio.AbstractEventLoop, function: Callable[..., Any], *arguments: Any) -> None:

@@ -4,6 +4,7 @@ blocking session, where a thread reads, and the asyncio one, where the loop does
 
 from __future__ import annotations
 
+import concurrent.futures
 import os
 import threading
 from typing import Any, Callable, Dict, List, Mapping, Optional
@@ -132,3 +133,9 @@ class Core:
             handle.close()
             if self.is_mine:
                 self._tell_all(None)
+
+
+def let_go(opening: "concurrent.futures.Future[Core]") -> None:
+    """What becomes of a core that nobody waits for any more."""
+    if opening.exception() is None:
+        opening.result().close()

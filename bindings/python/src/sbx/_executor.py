@@ -121,7 +121,7 @@ class Executor(concurrent.futures.Executor):
         self._max_workers = max_workers or len(os.sched_getaffinity(0))
         # What is relative is so to the directory of now, whenever a session is opened.
         self._options = {name: os.path.abspath(value) if name in ("workspace", "template") and
-                         isinstance(value, (str, os.PathLike)) else value
+                         value and isinstance(value, (str, os.PathLike)) else value
                          for name, value in session_options.items()}
         self._begin_anew()
 

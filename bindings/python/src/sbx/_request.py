@@ -32,26 +32,34 @@ def _texts(name: str, values: Iterable[PathLike]) -> List[str]:
     return [_text(f"{name}[{i}]", value) for i, value in enumerate(values)]
 
 
+def _name(name: str, value: PathLike) -> str:
+    text = _text(name, value)
+    if not text:
+        raise InvalidRequest("bad_value", f'"{name}" is empty', f"/{name}",
+                             "name one, or leave it out")
+    return text
+
+
 def options(profile: Optional[PathLike], presets: Presets, workspace: Optional[PathLike],
             flags: Sequence[PathLike], program: Optional[PathLike],
             template: Optional[PathLike] = None, keep_layers: bool = False) -> Dict[str, Any]:
     out: Dict[str, Any] = {}
     if profile is not None:
-        out["profile"] = _text("profile", profile)
+        out["profile"] = _name("profile", profile)
     if workspace is not None:
-        out["workspace"] = os.path.abspath(_text("workspace", workspace))
+        out["workspace"] = os.path.abspath(_name("workspace", workspace))
     names = [presets] if isinstance(presets, (str, os.PathLike)) else presets
     if isinstance(flags, (str, bytes)):
         raise TypeError(f"flags is a list of strings, not {flags!r}")
     given = [f"--with={name}" for name in _texts("with_", names)] + _texts("flags", flags)
     if template is not None:
-        given.append("--template=" + os.path.abspath(_text("template", template)))
+        given.append("--template=" + os.path.abspath(_name("template", template)))
     if keep_layers:
         given.append("--keep-layers")
     if given:
         out["flags"] = given
     if program is not None:
-        out["program"] = _text("program", program)
+        out["program"] = _name("program", program)
     return out
 
 

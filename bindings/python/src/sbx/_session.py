@@ -14,12 +14,30 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type
 
 from . import _result
 from ._backlog import Backlog
-from ._core import Core
+from ._core import Core, let_go
 from ._errors import SbxError, SessionEnded
 from ._layer import Layer
 from ._request import (Command, Files, Input, PathLike, Presets, Time, command_params, milliseconds,
                        options)
 from ._result import Chunk, Output, Result, TaskStatus
+
+
+def _open(given: Mapping[str, Any]) -> Core:
+    """In a thread, so that KeyboardInterrupt can leave it: what opens later is closed there."""
+    opening: "concurrent.futures.Future[Core]" = concurrent.futures.Future()
+
+    def work() -> None:
+        try:
+            opening.set_result(Core(given))
+        except BaseException as error:
+            opening.set_exception(error)
+
+    try:
+        threading.Thread(target=work, name="sbx-open", daemon=True).start()
+        return opening.result()
+    except BaseException:
+        opening.add_done_callback(let_go)
+        raise
 
 
 class _Reader:
@@ -77,7 +95,7 @@ class Session:
                  workspace: Optional[PathLike] = None, flags: Sequence[PathLike] = (),
                  program: Optional[PathLike] = None, template: Optional[PathLike] = None,
                  keep_layers: bool = False) -> None:
-        self._reader = _Reader(Core(options(
+        self._reader = _Reader(_open(options(
             profile, with_, workspace, flags, program, template, keep_layers)))
         self._core = self._reader.core
         self._end = weakref.finalize(self, self._reader.close)
