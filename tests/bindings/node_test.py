@@ -40,7 +40,7 @@ for (const bad of [5, null, { argv: ['ls'] }]) {
 e = await rejected(sbx.run('true', { ...o, timeout: '10s' }));
 assert(e instanceof TypeError && e.message === 'timeout is a number of milliseconds, not "10s"', e);
 e = await rejected(sbx.Session.open({ ...o, workspace: '/no/such' }));
-assert(e.code === 'path_not_found' && e.message.includes('no such directory: /no/such'), e);
+assert(e.code === 'path_not_found' && e.where === '/workspace' && e.message.includes('no such directory: /no/such'), e);
 e = await rejected(sbx.run('exit 2', { ...o, check: true }));
 assert(e instanceof sbx.CommandFailed && e.result.exit_code === 2, e);
 for (const bad of [sbx.run('true', { ...o, timout: 1 }), sbx.run('true', 5),
@@ -55,15 +55,29 @@ assert(r.exit_code === 0, r);
 e = await rejected(sbx.run('true', { ...o, with: ['node', 'no-such'] }));
 assert(e.code === 'profile_not_found' && e.message.includes('no-such'), e);
 e = await rejected(sbx.Session.open({ ...o, profile: 'no-such' }));
-assert(e.code === 'profile_not_found', e);
+assert(e.code === 'profile_not_found' && e.where === '/profile', e);
+e = await rejected(sbx.Session.open({ ...o, flags: ['--profile=no-such'] }));
+assert(e.code === 'profile_not_found' && e.where === '--profile', e);
 e = await rejected(sbx.Session.open({ ...o, program: '/nonexistent' }));
-assert(e.code === 'not_found', e);
+assert(e.code === 'not_found' && e.where === '/program', e);
 e = await rejected(sbx.Session.open({ ...o, program: '/etc/passwd' }));
-assert(e.code === 'not_executable', e);
+assert(e.code === 'not_executable' && e.where === '/program', e);
 e = await rejected(sbx.Session.open({ ...o, program: '/bin/echo' }));
 assert(e.code === 'session_failed', e);
 e = await rejected(sbx.Session.open({ ...o, program: SILENT, server_timeout_ms: 300 }));
 assert(e.code === 'session_failed' && e.where === '/server_timeout_ms', e);
+const slowly = { ...o, program: SILENT, server_timeout_ms: 3000 };
+const before = Date.now();
+e = await rejected(sbx.run('true', { ...slowly, signal: AbortSignal.abort() }));
+assert(e.name === 'AbortError', e);
+e = await rejected(sbx.run('true', { ...slowly, signal: AbortSignal.timeout(50) }));
+assert(e.name === 'TimeoutError' && Date.now() - before < 2500, 'opening is left at once');
+for (const name of ['profile', 'workspace', 'template', 'program']) {
+  for (const open of [sbx.Session.open, sbx.createPool]) {
+    e = await rejected(open({ ...o, [name]: '' }));
+    assert(e.code === 'bad_value' && e.where === `/${name}`, e);
+  }
+}
 for (const [name, bad, code] of [['profile', 5, 'wrong_type'], ['workspace', 5, 'wrong_type'],
   ['template', 5, 'wrong_type'], ['program', 5, 'wrong_type'], ['with', [5], 'wrong_type'],
   ['flags', [5], 'wrong_type'], ['flags', 'ab', 'wrong_type'], ['flags', ['a\0'], 'bad_value'],
@@ -72,7 +86,14 @@ for (const [name, bad, code] of [['profile', 5, 'wrong_type'], ['workspace', 5, 
   e = await rejected(sbx.Session.open({ ...o, [name]: bad }));
   assert(e.code === code && e.where === `/${name}`, `${name}: ${bad} gives ${e}`);
 }
+const warned = [];
+process.on('warning', (warning) => warned.push(warning));
 const own = await sbx.Session.open(o);
+const shared = new AbortController();
+const sharing = Array.from({ length: 12 }, () => rejected(own.run('sleep 1000', { signal: shared.signal })));
+await new Promise((resolve) => { setImmediate(resolve); });
+shared.abort();
+assert((await Promise.all(sharing)).every((error) => error.name === 'AbortError'), 'one signal for many');
 await own.run('x=1; cd /usr', { shell: 'kept' });
 r = await own.run('echo $x $PWD', { shell: 'kept' });
 assert(r.stdout === '1 /usr\n' && r.shell.kept === true, JSON.stringify(r));
@@ -89,6 +110,13 @@ for (const bad of [s.run('cat', { input: 'x'.repeat(17 << 20) }), s.run('cat', {
   assert((e = await rejected(bad)).code === 'too_large', e);
 }
 const bash = await sbx.bashTool(s);
+for (const [name, options, code, where] of [['nope', {}, 'unknown_method', '/name'],
+  ['bash', { style: 'x' }, 'bad_flag', '--for'], ['bash', { program: '' }, 'bad_value', '/program'],
+  ['bash', { program: '/nonexistent' }, 'not_found', '/program'],
+  ['bash', { program: '/etc/passwd' }, 'not_executable', '/program'], ['bash', { program: '/bin/echo' }, 'internal', '']]) {
+  e = await rejected(sbx.toolDefinition(name, options));
+  assert(e.code === code && e.where === where, e);
+}
 for (const bad of [{ command: 'echo \ud800' }, [1], null, undefined, 'x', 5]) {
   assert((await bash.handle(bad)).isError, `a tool answers a model: ${bad}`);
 }
@@ -117,7 +145,8 @@ for await (const c of t) text += c.text;
 assert(text === 'a\nb\n', text);
 const lines = [];
 for await (const c of t.stream({ match: 'b' })) lines.push(c.text);
-assert(lines.join() === 'b', lines);
+for await (const c of t.stream({ match: null })) lines.push(c.text);
+assert(lines.join() === 'b,a\nb\n', lines);
 const slow = await s.start("for i in $(seq 24); do head -c 1000000 /dev/zero | tr '\\0' x; echo; sleep 0.02; done");
 const reader = slow.stream();
 const chunks = [(await reader.next()).value];
@@ -201,8 +230,6 @@ const cut = rejected(Promise.all([pool.run('sleep 1000'), pool.run('sleep 1000')
 await pool.close();
 assert(/session|cancelled|closed/.test((await cut).message), 'pool close');
 assert((await rejected(pool.run('true'))).code === 'session_failed', 'pool closed');
-const warned = [];
-process.on('warning', (warning) => warned.push(warning));
 const wide = await sbx.createPool({ ...o, size: 12 });
 assert((await wide.map(Array(24).fill('true'))).every((m) => m.exit_code === 0), 'a wide pool');
 await wide.close();
@@ -232,6 +259,8 @@ fs.rmSync(template, { recursive: true });
 // One at rest keeps nobody: the process ends here, and the session with it.
 const kept = await sbx.Session.open(o);
 await kept.start('sleep 1000');
+// Nor does a stream that nobody reads any more, once its task has ended.
+await (await kept.start('echo 1; sleep 0.5; echo 2')).stream().next();
 """
 
 
@@ -304,8 +333,38 @@ class Package(session_harness.Case):
         if not shutil.which("npm"):
             self.skipTest("no npm here (package npm): the tarball is made without it")
 
+    def take_koffi(self):
+        for name in ("koffi", "@koromix"):
+            if os.path.exists(os.path.join(KOFFI, name)):
+                shutil.copytree(os.path.join(KOFFI, name), os.path.join(self.modules, name))
+
     def test_over_a_child_process(self):
         self.script(self.body("child"))
+
+    def test_a_session_ends_with_its_worker(self):
+        self.take_koffi()
+        self.script("""
+import fs from 'node:fs';
+import { Worker } from 'node:worker_threads';
+const worker = new Worker(`const sbx = require('sbx');
+  sbx.Session.open().then(async (s) => {
+    s.run('sleep 1000').catch(() => {});
+    require('worker_threads').parentPort.postMessage((await s.call('hello')).pid);
+  });`, { eval: true });
+const pid = await new Promise((resolve) => { worker.on('message', resolve); });
+await worker.terminate();
+const isThere = () => {
+  try {
+    return !/^State:\\tZ/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+for (let tries = 0; isThere(); tries += 1) {
+  if (tries > 400) throw new Error('the server runs on');
+  await new Promise((resolve) => { setTimeout(resolve, 50); });
+}
+""")
 
     def test_an_answer_that_names_no_call_fails_those_that_wait(self):
         data = '{"code":"bad_json","message":"cannot be read","where":"","hint":""}'
@@ -326,9 +385,7 @@ await s.close();
     def test_over_koffi(self):
         if not KOFFI:
             self.skipTest("no koffi here: SBX_TEST_KOFFI=…/node_modules of `npm install koffi`")
-        for name in ("koffi", "@koromix"):
-            if os.path.exists(os.path.join(KOFFI, name)):
-                shutil.copytree(os.path.join(KOFFI, name), os.path.join(self.modules, name))
+        self.take_koffi()
         self.script(self.body("koffi"))
 
     def test_a_layer_is_compared_committed_and_taken_back(self):

@@ -17,7 +17,7 @@ export interface OpenOptions {
   program?: string;
   /** How long sbx-run may take to come up (30000), in milliseconds; `session_failed` after it. */
   server_timeout_ms?: number;
-  /** Absent: koffi where it is installed, else a child process. */
+  /** Absent: koffi where it is installed, else, and in a worker, a child process. */
   transport?: 'koffi' | 'child';
 }
 

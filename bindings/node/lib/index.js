@@ -7,8 +7,23 @@ const events = require('node:events');
 const os = require('node:os');
 const path = require('node:path');
 const { SbxError, CommandFailed, errorOf } = require('./errors.js');
-const { OPENING, COMMAND, RUN, known, milliseconds, commandParams, encode, openOptions } = require('./request.js');
-const { openTransport, program } = require('./transport.js');
+const {
+  OPENING, COMMAND, RUN, known, checkText, milliseconds, commandParams, encode, openOptions,
+} = require('./request.js');
+const { openTransport, program, notExecuted } = require('./transport.js');
+
+// Calls `abort` when the signal is; gives what takes that back. Many that wait for one are no leak.
+function onAbort(signal, abort) {
+  if (signal == null) return () => {};
+  try {
+    events.setMaxListeners(0, signal);
+  } catch { /* not one of Node's own, which warns of none */ }
+  signal.addEventListener('abort', abort, { once: true });
+  return () => signal.removeEventListener('abort', abort);
+}
+
+// Whether a task's events end with it.
+function isLast(event) { return event.method !== 'task.output' && event.method !== 'task.match'; }
 
 class Session {
   #transport;
@@ -29,7 +44,12 @@ class Session {
 
   #take(event) {
     if (event.method !== undefined) {
-      for (const notify of this.#watchers.get(event.params.task_id) ?? []) notify(event);
+      const id = event.params.task_id;
+      for (const notify of this.#watchers.get(id) ?? []) notify(event);
+      if (isLast(event)) { // nothing more comes, also for who has left off reading
+        this.#watchers.delete(id);
+        this.#hold();
+      }
       return;
     }
     // null: what was asked could not be read, so it may be any of those that wait.
@@ -79,7 +99,7 @@ class Session {
         reject(signal.reason);
       };
       const done = (settle) => (value) => {
-        signal?.removeEventListener('abort', abort);
+        stay();
         settle(value);
         // What was started all the same has nobody who could end it.
         if (isGone && method === 'start' && value?.task_id) {
@@ -87,7 +107,7 @@ class Session {
         }
       };
       this.#answers.set(id, { resolve: done(resolve), reject: done(reject) });
-      signal?.addEventListener('abort', abort, { once: true });
+      const stay = onAbort(signal, abort);
       this.#hold();
     });
   }
@@ -256,12 +276,11 @@ class Task {
     const backlog = new Backlog();
     let wake = () => {};
     const unwatch = this.#session.watch(this.id, (event) => { backlog.put(event); wake(); });
-    const abort = () => wake();
-    signal?.addEventListener('abort', abort);
+    const stay = onAbort(signal, () => wake());
     try {
-      const params = { task_id: this.id, since, follow: true, match: match ?? null };
+      const params = { task_id: this.id, since, follow: true, match };
       const first = await this.#session.call('output', params, { signal });
-      if (match === undefined) { // what there is comes in the answer, only what is new as events
+      if (match == null) { // what there is comes in the answer, only what is new as events
         let { dropped } = first; // of both together
         for (const stream of ['stdout', 'stderr']) {
           if (!first[stream]) continue;
@@ -278,12 +297,12 @@ class Task {
         }
         const event = backlog.take();
         if (event === null) throw new SbxError('session_failed', 'the session has ended', '', '');
-        if (event.method !== 'task.output' && event.method !== 'task.match') return;
+        if (isLast(event)) return;
         const { stream, text, offset, dropped } = event.params;
         yield { stream, text, offset, dropped };
       }
     } finally {
-      signal?.removeEventListener('abort', abort);
+      stay();
       unwatch();
     }
   }
@@ -291,11 +310,24 @@ class Task {
   [Symbol.asyncIterator]() { return this.stream(); }
 }
 
+// A session that nobody waits for any more is closed as soon as it is open.
+function openUnless(signal, options) {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const opening = Session.open(options);
+    const stay = onAbort(signal, () => {
+      reject(signal.reason);
+      opening.then((session) => session.close(), () => {});
+    });
+    opening.finally(stay).then(resolve, reject);
+  });
+}
+
 async function run(command, options = {}) {
   known(options, ...OPENING, ...RUN);
   const pick = (isOpening) => Object.fromEntries(Object.entries(options)
     .filter(([name, value]) => value !== undefined && OPENING.includes(name) === isOpening));
-  const session = await Session.open(pick(true));
+  const session = await openUnless(options.signal, pick(true));
   try {
     return await session.run(command, pick(false));
   } finally {
@@ -330,12 +362,11 @@ class Pool {
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
-      const place = { resolve: () => { signal?.removeEventListener('abort', abort); resolve(); }, reject };
-      const abort = () => {
+      const place = { resolve: () => { stay(); resolve(); }, reject };
+      const stay = onAbort(signal, () => {
         this.#waiting.splice(this.#waiting.indexOf(place), 1);
         reject(signal.reason);
-      };
-      signal?.addEventListener('abort', abort, { once: true });
+      });
       this.#waiting.push(place);
     });
   }
@@ -390,10 +421,9 @@ class Pool {
     if (typeof commands === 'string') throw new TypeError('map takes an iterable of commands, not one');
     const results = [];
     const failed = new AbortController();
-    events.setMaxListeners(0, failed.signal); // one a worker, which are no leak
     const abort = () => failed.abort(options.signal.reason);
     if (options.signal?.aborted) abort();
-    options.signal?.addEventListener('abort', abort, { once: true });
+    const stay = onAbort(options.signal, abort);
     let index = 0;
     const source = commands[Symbol.asyncIterator]?.() ?? commands[Symbol.iterator]();
     // One reader at a time: an async source need not allow more.
@@ -419,7 +449,7 @@ class Pool {
       reading.then(() => source.return?.()).catch(() => {}); // not awaited: it may never give another
       throw error;
     } finally {
-      options.signal?.removeEventListener('abort', abort);
+      stay();
     }
     return results;
   }
@@ -443,7 +473,7 @@ async function createPool({ size = os.availableParallelism?.() ?? os.cpus().leng
   // What is relative is so to the directory of now, whenever a session is opened.
   const fixed = { ...options };
   for (const name of ['workspace', 'template']) {
-    if (typeof fixed[name] === 'string') fixed[name] = path.resolve(fixed[name]);
+    if (fixed[name] && typeof fixed[name] === 'string') fixed[name] = path.resolve(fixed[name]);
   }
   return new Pool(await Session.open(fixed), fixed, size);
 }
@@ -451,10 +481,17 @@ async function createPool({ size = os.availableParallelism?.() ?? os.cpus().leng
 async function toolDefinition(name, options = {}) {
   known(options, 'style', 'program');
   const { style = 'anthropic', program: named } = options;
+  checkText('program', named);
   return new Promise((resolve, reject) => {
     execFile(program({ program: named }), ['schema', 'tool', name, '--for', style], (error, out, said) => {
-      if (error) reject(new SbxError('unknown_method', said.trim() || error.message, '', ''));
-      else resolve(JSON.parse(out));
+      try {
+        const document = JSON.parse(out);
+        if (error) reject(errorOf(document.error));
+        else resolve(document);
+      } catch {
+        reject(typeof error?.code === 'string' ? notExecuted(error)
+          : new SbxError('internal', said.trim() || error?.message || 'no JSON came', '', ''));
+      }
     });
   });
 }

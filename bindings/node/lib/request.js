@@ -23,6 +23,15 @@ function known(options, ...names) {
   }
 }
 
+function wrongType(name, wanted) { return new SbxError('wrong_type', `"${name}" must be ${wanted}`, `/${name}`, ''); }
+
+// Of an option that names something; null is absent.
+function checkText(name, text) {
+  if (text == null) return;
+  if (typeof text !== 'string') throw wrongType(name, 'a string');
+  if (text === '') throw new SbxError('bad_value', `"${name}" is empty`, `/${name}`, 'name one, or leave it out');
+}
+
 function bytesOf(name, content) {
   if (ArrayBuffer.isView(content)) return Buffer.from(content.buffer, content.byteOffset, content.byteLength);
   if (content instanceof ArrayBuffer) return Buffer.from(content);
@@ -86,17 +95,16 @@ function encode(method, params) {
 function openOptions(options) {
   known(options, ...OPENING);
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value != null));
-  const wrong = (name, wanted) => new SbxError('wrong_type', `"${name}" must be ${wanted}`, `/${name}`, '');
-  for (const name of ['profile', 'workspace', 'template', 'program']) {
-    if (given[name] !== undefined && typeof given[name] !== 'string') throw wrong(name, 'a string');
-  }
+  for (const name of ['profile', 'workspace', 'template', 'program']) checkText(name, given[name]);
   const { workspace, template, keep_layers: keeps, with: presets = [], flags = [], ...rest } = given;
-  if (![presets].flat().every((name) => typeof name === 'string')) throw wrong('with', 'a string or an array of them');
+  if (![presets].flat().every((name) => typeof name === 'string')) {
+    throw wrongType('with', 'a string or an array of them');
+  }
   if (!Array.isArray(flags) || !flags.every((flag) => typeof flag === 'string')) {
-    throw wrong('flags', 'an array of strings');
+    throw wrongType('flags', 'an array of strings');
   }
   const patience = rest.server_timeout_ms ?? 1;
-  if (!Number.isInteger(patience)) throw wrong('server_timeout_ms', 'a whole number');
+  if (!Number.isInteger(patience)) throw wrongType('server_timeout_ms', 'a whole number');
   if (patience < 1 || patience > 3_600_000) {
     throw new SbxError('out_of_range', '"server_timeout_ms" must be 1 to 3600000', '/server_timeout_ms', '');
   }
@@ -111,4 +119,4 @@ function openOptions(options) {
   return rest;
 }
 
-module.exports = { OPENING, COMMAND, RUN, known, milliseconds, commandParams, encode, openOptions };
+module.exports = { OPENING, COMMAND, RUN, known, checkText, milliseconds, commandParams, encode, openOptions };

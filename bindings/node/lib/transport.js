@@ -8,11 +8,15 @@
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
+const { isMainThread } = require('node:worker_threads');
 const { errorOf, SbxError } = require('./errors.js');
 
 const MOST_LINE = 16 << 20; // bytes, as the library
 const PATIENCE_MS = 30_000; // as the library: for a server that does not come up
-const START_ERRORS = { ENOENT: 'not_found', EACCES: 'not_executable', EMFILE: 'setup_failed' };
+const START_ERRORS = {
+  ENOENT: 'not_found', ENOTDIR: 'not_found', EACCES: 'not_executable', EPERM: 'not_executable',
+  ENOEXEC: 'not_executable', EMFILE: 'setup_failed',
+};
 const LONGEST_END_MS = 10_000; // of a session, whose tasks have a grace of two seconds
 
 // What the package of this platform carries; without that package, what the machine has.
@@ -26,7 +30,7 @@ function carried(name) {
 }
 
 function program(options) {
-  return options.program || (carried('sbx-run') ?? 'sbx-run');
+  return options.program ?? carried('sbx-run') ?? 'sbx-run';
 }
 
 class ChildTransport {
@@ -47,15 +51,13 @@ class ChildTransport {
       }, patience);
       transport.closed.then(() => clearTimeout(late));
       child.stderr.setEncoding('utf8').on('data', (text) => { said = (said + text).slice(-4096); });
-      child.once('error', (error) => reject(new SbxError(
-        START_ERRORS[error.code] ?? 'session_failed', error.message, '/program',
-        'install sbx-run, or name it with "program"')));
-      child.once('close', () => reject(startError(said)));
+      child.once('error', (error) => reject(notExecuted(error)));
+      child.once('close', () => reject(startError(said, options)));
       // Answered as soon as it serves; what it says at a bad start comes before its end.
       transport.first = (message) => {
         clearTimeout(late);
         if (message.error === undefined) resolve(transport);
-        else reject(errorOf(message.error.data ?? message.error));
+        else reject(namedByOption(message.error.data ?? message.error, options));
       };
       transport.submit('list', '{}');
     });
@@ -140,10 +142,22 @@ class ChildTransport {
   get token() { return ''; } // the one on standard input is the operator
 }
 
+function notExecuted(error) {
+  return new SbxError(START_ERRORS[error.code] ?? 'session_failed', error.message, '/program',
+    'install sbx-run, or name it with "program"');
+}
+
+// What sbx-run says of a flag, said of the option that it was, as the library does.
+function namedByOption(error, options) {
+  const name = ['profile', 'workspace'].find((each) => options[each] !== undefined && error.where === `--${each}`);
+  if (name === undefined) return errorOf(error);
+  return errorOf({ ...error, where: `/${name}`, code: error.code === 'bad_flag' ? 'bad_value' : error.code });
+}
+
 // What a server that did not start wrote: "sbx-run: CODE: message [where] (hint)".
-function startError(said) {
+function startError(said, options) {
   const found = /^sbx-run: ([a-z_]+): (.*?)(?: \[(.*?)\])?(?: \((.*)\))?$/m.exec(said);
-  return found ? errorOf({ code: found[1], message: found[2], where: found[3], hint: found[4] })
+  return found ? namedByOption({ code: found[1], message: found[2], where: found[3], hint: found[4] }, options)
     : new SbxError('session_failed', 'the session has ended', '', said.trim());
 }
 
@@ -186,6 +200,7 @@ function library() {
 function taken(lib, error) {
   const data = Object.fromEntries(lib.parts.map(([part, read]) => [part, read(error)]));
   lib.errorFree(error);
+  if (data.where.startsWith('execve(')) data.where = '/program'; // as over a child process
   return errorOf(data);
 }
 
@@ -266,7 +281,8 @@ class LibraryTransport {
 
 function openTransport(options) {
   const { transport, ...rest } = options;
-  const useLibrary = transport === 'koffi' || (transport === undefined && library() !== null);
+  // A worker that is terminated closes no session of the library's; a child sees its end.
+  const useLibrary = transport === 'koffi' || (transport === undefined && isMainThread && library() !== null);
   if (!useLibrary) return ChildTransport.open(rest);
   if (library() === null) {
     return Promise.reject(new SbxError('unsupported', 'koffi or libsbx.so.1 cannot be loaded', '',
@@ -275,4 +291,4 @@ function openTransport(options) {
   return LibraryTransport.open(rest);
 }
 
-module.exports = { openTransport, program };
+module.exports = { openTransport, program, notExecuted };
