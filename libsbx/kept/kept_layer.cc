@@ -147,9 +147,16 @@ Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environmen
     SBX_CHECK_OK(layer->add_roots(policy, roots, places));
   } else if (state.error().code != ErrorCode::kLayerNotFound) {
     return state.error();
-  } else if (Status made = layer->make(policy, roots, places, looks); !made.ok()) {
-    throw_layer_away(layer->store_, name, layer->state_.stack);
-    return made.error();
+  } else {
+    SBX_TRY(const LayerStore place, open_layer_store(environment, policy.sandbox.workspace));
+    if (place.directory != layer->store_.directory) {
+      rmdir_layer(layer->store_, name);
+      return open(environment, policy, places, looks);
+    }
+    if (Status made = layer->make(policy, roots, places, looks); !made.ok()) {
+      throw_layer_away(layer->store_, name, layer->state_.stack);
+      return made.error();
+    }
   }
   struct stat info {};
   LayerState& known = layer->state_;

@@ -134,6 +134,18 @@ Status make_directory(const std::string& path, mode_t mode) {
   return {};
 }
 
+// Also one that is being made.
+bool has_any_layer(const LayerStore& store) {
+  Listing names(store.directory + "/names");
+  while (const dirent* entry = names.next()) {
+    const std::string layer = store.layer(entry->d_name);
+    if (access((layer + "/state").c_str(), F_OK) == 0) return true;
+    const Result<OwnedFd> lock = lock_file(layer + "/lock", LOCK_EX | LOCK_NB);
+    if (!lock.ok() && lock.error().code == ErrorCode::kLayerInUse) return true;
+  }
+  return false;
+}
+
 // The trash may hold millions of files: a grandchild empties it.
 void empty_trash(const std::string& path) {
   Listing listing(path);
@@ -210,8 +222,12 @@ Result<LayerStore> open_layer_store(const Environment& environment, const std::s
   // In a workspace that is a mount of its own, commands could reach it.
   if (top == workspace) return store;
   const std::string place = layers_beside(top);
+  SBX_TRY(const OwnedFd choice, lock_file(store.directory + "/choice", LOCK_EX));
+  const bool is_chosen = access((place + "/" + hash).c_str(), F_OK) == 0;
+  // They came to be while no place could be made there, as where a run held its name.
+  if (!is_chosen && has_any_layer(store)) return store;
   if (!is_made_by_us(place, marks)) {
-    if (access((place + "/" + hash).c_str(), F_OK) != 0) return store;
+    if (!is_chosen) return store;
     return Error{ErrorCode::kPathRefused,
                  place + " holds layers of this workspace, and is not known to be sbx's own",
                  "layer",

@@ -4,6 +4,7 @@
 //
 //   layers/HASH/                one for each workspace, by its path
 //     lock                      held while epochs are made and thrown away
+//     choice                    held while it is found out where the workspace's layers lie
 //     names/NAME/state, lock    one layer; who holds the lock uses it
 //     names/NAME/runs           how many there were, in decimal
 //     pool/EPOCH/N/upper, work  what was written below root N; in a copy: tree
@@ -43,8 +44,9 @@ struct LayerStore {
   std::string layer(const std::string& name) const { return directory + "/names/" + name; }
 };
 
-// `workspace` is resolved. Nothing is made but directories. Errors: kSetupFailed, where no place
-// can be written; kPathNotFound for the workspace.
+// `workspace` is resolved. Nothing is made but directories and a lock. All layers of a workspace
+// lie in one place: whoever makes one looks for it again once it has the layer's lock. Errors:
+// kSetupFailed, where no place can be written; kPathNotFound for the workspace.
 Result<LayerStore> open_layer_store(const Environment& environment, const std::string& workspace);
 
 // Names of the workspace's layers, sorted.

@@ -52,6 +52,22 @@ run w --layer x -- true | grep -o '"kind":"[a-z]*"'
         with open(self.base + "/run.json") as file:
             self.assertNotIn("made", json.load(file)["stdout"])
 
+    def test_all_of_a_workspace_are_where_the_first_came_to_lie(self):
+        """Also where that was made while a run held the name of the other place."""
+        out = self.mounted("""
+run . -- sh -c 'touch at; until test -e end; do sleep .05; done' > /dev/null &
+until test -e at; do sleep .05; done
+stat -c %a "$STORE"
+run w --layer x -- sh -c 'echo new > f' | grep -o '"kind":"copy"'
+touch end; wait; ls -A
+run w --layer x -- cat f | grep -o '"stdout":"new.n"'
+run w --layer y -- true | grep -o '"kind":"copy"'
+cd w; "$SBX_RUN" layer discard x > /dev/null; "$SBX_RUN" layer discard y > /dev/null
+run . --layer x -- true | grep -o '"kind":"overlay"'
+""")
+        self.assertEqual(out.split("\n"), ["1500", '"kind":"copy"', "at", "end", "w", '"stdout":"new\\n"',
+                                           '"kind":"copy"', '"kind":"overlay"', ""])
+
     def test_one_that_sbx_did_not_make_is_not_trusted(self):
         """As it comes with a file system, or with another state directory."""
         out = self.mounted("""
