@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "host_files/places.h"
 #include "host_files/remove_tree.h"
+#include "host_files/workspace_files.h"
 
 namespace sbx {
 namespace {
@@ -152,6 +153,7 @@ void Leftovers::remove_left(AllLeft left) {
       nanosleep(&pause, nullptr);
     }
   }
+  for (const std::string& path : left[Left::kStaged]) remove_staged(path);
   Stubs::remove_left(left[Left::kStub]);
   for (const std::string& path : left[Left::kTree]) {
     if (is_own_directory(path)) remove_scratch(path);

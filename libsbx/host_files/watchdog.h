@@ -26,6 +26,7 @@ enum class Left : char {
   kLeaf = 'l',    // the cgroup that this process moved into
   kStub = 's',    // what holds the place of a protected path
   kTree = 't',    // a directory with all that is in it
+  kStaged = 'f',  // files, by the path with which they begin
   kSocket = 'k',  // SocketPlace::place_mark()
   kMark = 'm',    // SocketPlace::mark(), of the one that was made there
 };

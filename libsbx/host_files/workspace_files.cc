@@ -15,10 +15,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/files.h"
 #include "base/hex.h"
 #include "base/owned_fd.h"
 #include "base/text.h"
 #include "host/owners.h"
+#include "host_files/watchdog.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -26,6 +28,7 @@ namespace {
 
 constexpr unsigned kDefaultMode = 0644;
 constexpr unsigned kDirectoryMode = 0755;
+constexpr std::size_t kMostAtOnce = std::size_t{64} << 10;  // what a socket takes at once
 
 std::string where_of(std::size_t index, const char* field) {
   return "/files/" + std::to_string(index) + "/" + field;
@@ -108,8 +111,14 @@ class FileWriter {
   }
 
   Status write() {
+    prefix_ = random_name();
+    if (prefix_.empty()) return failed(0, workspace_, "getrandom");
+    SBX_TRY(const std::string top, real_path("/proc/self/fd/" + std::to_string(top_.get())));
+    Watchdog watchdog;
+    SBX_CHECK_OK(watchdog.tell(Left::kStaged, staged_in(top)));
     Status status = write_all();
     if (!status.ok()) undo();
+    watchdog.dismiss();
     return status;
   }
 
@@ -300,6 +309,23 @@ class FileWriter {
 
   // --- writing ---
 
+  // Where staged files come to lie, as far as the watchdog can be told.
+  std::vector<std::string> staged_in(const std::string& top) const {
+    std::vector<std::string> out;
+    std::set<std::string_view> seen;
+    std::size_t size = 0;
+    for (const Target& target : targets_) {
+      const std::string_view directory = directory_of(target.path);
+      if (!seen.insert(directory).second) continue;
+      out.push_back(top + "/" + std::string(directory) + "/" + prefix_);
+      size += out.back().size();
+      if (size > kMostAtOnce) break;
+    }
+    return out;
+  }
+
+  std::string staged_name() { return prefix_ + "-" + std::to_string(staged_++); }
+
   Status write_all() {
     for (std::size_t i = 0; i < targets_.size(); ++i) SBX_CHECK_OK(stage(i));
     for (std::size_t i = 0; i < targets_.size(); ++i) SBX_CHECK_OK(commit(i));
@@ -346,7 +372,7 @@ class FileWriter {
   Status stage(std::size_t index) {
     Target& target = targets_[index];
     SBX_TRY(const OwnedFd parent, make_directory(index, std::string(directory_of(target.path))));
-    target.staged = random_name();
+    target.staged = staged_name();
     const OwnedFd file(openat(parent.get(), target.staged.c_str(),
                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file.is_open()) return failed(index, target.path, "openat");
@@ -391,7 +417,7 @@ class FileWriter {
     Target& target = targets_[index];
     if (renameat2(dir, target.staged.c_str(), dir, name.c_str(), RENAME_EXCHANGE) != 0) {
       if (errno != EINVAL) return failed(index, target.path, "renameat2");
-      const std::string old = random_name();
+      const std::string old = staged_name();
       if (linkat(dir, name.c_str(), dir, old.c_str(), 0) != 0) {
         return failed(index, target.path, "linkat");
       }
@@ -430,6 +456,8 @@ class FileWriter {
   OwnedFd top_;
   std::vector<Target> targets_;
   std::vector<std::string> made_;  // directories, parents first
+  std::string prefix_;             // of the names of staged files
+  std::size_t staged_ = 0;
 };
 
 }  // namespace
@@ -450,6 +478,20 @@ Result<std::vector<LaidFile>> lay_workspace_files(const std::string& workspace,
   FileWriter writer(workspace, files, view);
   SBX_CHECK_OK(writer.check(file_bytes, {}));
   return writer.lay();
+}
+
+void remove_staged(const std::string& prefix) {
+  const std::size_t slash = prefix.rfind('/');
+  const OwnedFd root(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const OwnedFd directory =
+      open_beneath(root.get(), "." + prefix.substr(0, slash), O_PATH | O_DIRECTORY);
+  if (!directory.is_open()) return;
+  Listing listing(directory.get(), ".");
+  while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
+    if (std::string_view(entry->d_name).starts_with(prefix.c_str() + slash + 1)) {
+      unlinkat(listing.fd(), entry->d_name, 0);
+    }
+  }
 }
 
 }  // namespace sbx

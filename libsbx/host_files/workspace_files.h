@@ -36,4 +36,8 @@ Result<std::vector<LaidFile>> lay_workspace_files(const std::string& workspace,
                                                   const View& view,
                                                   std::optional<std::int64_t> file_bytes);
 
+// What a process that was killed had not renamed yet, or not removed: all in one directory whose
+// names begin so.
+void remove_staged(const std::string& prefix);
+
 }  // namespace sbx

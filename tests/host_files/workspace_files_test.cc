@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -108,6 +109,26 @@ TEST_F(WorkspaceFiles, ReplaceARegularFileWhole) {
   EXPECT_EQ(test::slurp(work_ / "old"), "new");
   EXPECT_EQ(test::slurp(base_ / "other name"), "old text");
   EXPECT_EQ(listing().size(), 3U);
+}
+
+TEST_F(WorkspaceFiles, LeaveNothingStagedWhereTheirWriterIsKilled) {
+  fs::create_directory(work_ / "d");
+  const auto before = listing();
+  const pid_t writer = fork();
+  if (writer == 0) {
+    // The second one's SIGXFSZ ends it while the first one is staged.
+    const struct rlimit none { 0, 0 };
+    const struct rlimit few { 4, 4 };
+    setrlimit(RLIMIT_CORE, &none);
+    setrlimit(RLIMIT_FSIZE, &few);
+    (void)!write({{"one", "1", {}}, {"d/two", "too much", {}}}).ok();
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(writer, &status, 0), writer);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "it has not been killed";
+  for (int i = 0; i < 1000 && listing() != before; ++i) usleep(10'000);
+  EXPECT_EQ(listing(), before);
 }
 
 TEST_F(WorkspaceFiles, WithBadPathsAreRefused) {
