@@ -23,6 +23,8 @@
 namespace sbx {
 namespace {
 
+bool is_linked(const struct stat& info) { return S_ISREG(info.st_mode) && info.st_nlink > 1; }
+
 class Collector {
  public:
   Collector(KeptLayer& layer, OpenedDirectories* opened, TouchedMap& out, TouchedMap* linked)
@@ -58,9 +60,17 @@ class Collector {
   void take(std::size_t root, const MergedEntry& entry, int level, const std::string& level_name) {
     shown_.insert(entry.path);
     const BaseRecord* const known = base_.find(root, entry.path);
-    if (is_copy_ && known != nullptr && known->stamp == change_time(entry.info)) return;
     Touched touched;
     if (known != nullptr) touched.base = *known;
+    if (is_copy_ && known != nullptr && known->stamp == change_time(entry.info)) {
+      if (linked_ == nullptr || !is_linked(entry.info)) return;
+      // Other names may be new: a directory takes them along, and the file's time stays.
+      touched.now = *known;
+      touched.info = entry.info;
+      touched.file = level_name + "/" + entry.path;
+      linked_->emplace(TouchedKey{root, entry.path}, std::move(touched));
+      return;
+    }
     if (entry.is_whiteout) {
       gone_.insert(entry.path);
     } else {
@@ -95,8 +105,7 @@ class Collector {
 
   void add(std::size_t root, const std::string& path, Touched touched) {
     const bool is_same = is_same_file(touched.base, touched.now);
-    const bool is_linked = S_ISREG(touched.info.st_mode) && touched.info.st_nlink > 1;
-    if (is_same && (linked_ == nullptr || !is_linked)) return;
+    if (is_same && (linked_ == nullptr || !is_linked(touched.info))) return;
     (is_same ? *linked_ : out_).emplace(TouchedKey{root, path}, std::move(touched));
   }
 

@@ -412,6 +412,15 @@ class Commits(Kept):
     def test_another_name_of_a_file_that_is_unchanged_in_a_copy(self):
         self.links("copy")
 
+    def test_a_name_that_a_directory_took_along_in_a_copy(self):
+        self.put("d/b", "1\n")
+        os.link(self.work + "/d/b", self.work + "/a")
+        self.assertEqual(self.inside("mv d e")["layer"]["kind"], "copy")
+        self.assertEqual(json.loads(self.layer("commit", "x", "--json"))["warnings"], [])
+        self.assertTrue(self.same("a", "e/b"))
+        self.layer("undo", "x")
+        self.assertTrue(self.same("a", "d/b"))
+
     def test_no_other_name_is_made_of_what_may_not_be_committed(self):
         self.put("held", "1\n")
         self.inside("ln held a")
