@@ -116,15 +116,15 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, Found& f
     if (!S_ISDIR(upper.st_mode)) continue;
     constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     const OwnedFd child(openat(listing.fd(), entry->d_name, kFlags));
-    if (depth == kDeepest || !child.is_open()) {
-      found.is_whole = false;
-      continue;
-    }
     if (was_directory) {
       const OwnedFd real(open(path.c_str(), kFlags));
       const bool is_like = ((lower.st_mode ^ upper.st_mode) & 07777) == 0 &&
-                           have_same_user_attributes(child.get(), real.get());
+                           (!child.is_open() || have_same_user_attributes(child.get(), real.get()));
       if (!is_like) out.push_back({repair_utf8(path), "modified"});
+    }
+    if (depth == kDeepest || !child.is_open()) {
+      found.is_whole = false;
+      continue;
     }
     walk(child.get(), path, was_directory && (hides || sys::is_opaque(child.get())), depth + 1,
          found, parted, bytes);

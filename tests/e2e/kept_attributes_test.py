@@ -158,6 +158,14 @@ class Attributes(Kept):
         answer = self.inside(command, "copied")
         self.assertEqual((answer["layer"]["kind"], self.kinds(answer["changes"])), ("copy", wanted))
 
+    def test_a_directory_that_is_closed_is_changed_with_a_name_and_without(self):
+        self.put("closed/in", "1\n")
+        for flags in (["--layer", "x"], ["--overlay"]):
+            answer = self.sh("chmod 0 closed; echo 1 > new", *flags)
+            kinds = {change["path"]: change["kind"] for change in answer["changes"]}
+            self.assertEqual((kinds.get(self.work + "/closed"), kinds.get(self.work + "/new")),
+                             ("modified", "created"), flags)
+
     def test_an_attribute_alone_is_a_change_with_a_name_and_without(self):
         for name in ("file", "empty", "d/in"):
             self.put(name, "" if name == "empty" else "1\n")
