@@ -41,5 +41,6 @@ target_link_options(sbx_options INTERFACE -Wl,--gc-sections -Wl,-z,relro -Wl,-z,
   $<$<CONFIG:Release>:-s>)
 if(SBX_SANITIZE)
   target_compile_options(sbx_options INTERFACE -fsanitize=${SBX_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_definitions(sbx_options INTERFACE SBX_SANITIZED)
   target_link_options(sbx_options INTERFACE -fsanitize=${SBX_SANITIZE})
 endif()

@@ -29,10 +29,10 @@ function(sbx_static program)
 endfunction()
 
 # sbx_parse_once(CARRIER HEADERS…) and sbx_parsed(TARGET CARRIER): what most files include is parsed
-# once where tests are built, by GCC: of such a build's time the headers take most. A file includes
+# once where tests are built: of such a build's time the headers take most. A file includes
 # what it uses all the same: the release, the fuzz targets and clang-tidy know nothing of this.
 set(SBX_PARSES_ONCE OFF)
-if(SBX_TESTS AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT CMAKE_BUILD_TYPE STREQUAL Release)
+if(SBX_TESTS AND NOT CMAKE_BUILD_TYPE STREQUAL Release)
   set(SBX_PARSES_ONCE ON)
 endif()
 function(sbx_parse_once carrier)
@@ -41,6 +41,8 @@ function(sbx_parse_once carrier)
     add_library(${carrier} OBJECT ${PROJECT_BINARY_DIR}/generated/${carrier}.cc)
     target_link_libraries(${carrier} PRIVATE sbx_options)
     target_precompile_headers(${carrier} PRIVATE ${ARGN})
+    # Without the times of the headers ccache knows a file again that clang has compiled with them.
+    target_compile_options(${carrier} PRIVATE "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
   endif()
 endfunction()
 function(sbx_parsed target carrier)

@@ -134,7 +134,7 @@ std::string load_docker_filter() {
   }
   for (const scmp_datum_t flag : {0x02000000U, 0x04000000U, 0x08000000U, 0x10000000U, 0x20000000U,
                                   0x40000000U, 0x00020000U}) {
-    const struct scmp_arg_cmp has = SCMP_A0_64(SCMP_CMP_MASKED_EQ, flag, flag);
+    const scmp_arg_cmp has{0, SCMP_CMP_MASKED_EQ, flag, flag};
     seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1, &has);
   }
   seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);

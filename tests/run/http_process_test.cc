@@ -165,7 +165,7 @@ std::string at_tls_origin(HttpPolicy& policy, http::Authority& origin, const std
 class HttpProcessTest : public testing::Test {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SBX_SANITIZED
     GTEST_SKIP() << "sbx-http's filter has no room for a sanitizer";
 #endif
     const std::vector<HostRule> hosts = {*parse_host_rule("a.test")};

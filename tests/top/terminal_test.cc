@@ -108,7 +108,7 @@ class MadeUpSession {
 class TopOnATerminal : public testing::Test {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SBX_SANITIZED
     GTEST_SKIP() << "sbx-screen's filter has no room for a sanitizer, and ncurses keeps its memory";
 #endif
     std::string name = (std::filesystem::temp_directory_path() / "sbx-top-XXXXXX").string();
