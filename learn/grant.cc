@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "base/files.h"
 #include "json/reader.h"
@@ -20,6 +21,7 @@ namespace sbx::learn {
 namespace {
 
 constexpr std::size_t kMostResult = std::size_t{16} << 20;
+constexpr int kMostTries = 100;  // where others go on changing the profile
 
 Result<std::string> read_result(const std::string& from) {
   const bool is_stdin = from.empty() || from == "-";
@@ -99,28 +101,35 @@ bool needs_allowlist(const Document& profile, NetworkMode mode) {
   return false;
 }
 
-}  // namespace
+struct ProfileFile {
+  std::string text;
+  std::string path;
+  Profile profile;
+};
 
-Result<int> grant(const GrantOptions& options) {
-  const Result<std::string> before = read_file(options.file, kMaxProfileBytes + 1);
-  if (!before.ok()) {
+Result<ProfileFile> read_profile(const GrantOptions& options) {
+  Result<std::string> text = read_file(options.file, kMaxProfileBytes + 1);
+  if (!text.ok()) {
     return Error{
         ErrorCode::kProfileNotFound,
-        "cannot read the profile " + options.file + ": " + errno_text(before.error().sys_errno),
-        "FILE", "name a profile's file; {} is the smallest one", before.error().sys_errno};
+        "cannot read the profile " + options.file + ": " + errno_text(text.error().sys_errno),
+        "FILE", "name a profile's file; {} is the smallest one", text.error().sys_errno};
   }
-  const std::string path =
+  std::string path =
       options.file.find('/') == options.file.npos ? "./" + options.file : options.file;
-  SBX_TRY(const LoadedProfile loaded, load_profile(path, options.search));
-  SBX_TRY(const std::string text, read_result(options.from));
-  SBX_TRY(const nlohmann::json result, read_json_strict(text));
-  SBX_TRY(const std::vector<std::string> grants, grants_of(result));
+  SBX_TRY(LoadedProfile loaded, load_profile(path, options.search));
+  return ProfileFile{std::move(text).value(), std::move(path), std::move(loaded.profile)};
+}
+
+// Errors: those of replace_file() too.
+Result<int> grant_once(const GrantOptions& options, const std::vector<std::string>& grants,
+                       const Guarded& guarded) {
+  SBX_TRY(const ProfileFile file, read_profile(options));
   Applied applied;
-  applied.profile = Document::parse(before.value(), nullptr, false);
+  applied.profile = Document::parse(file.text, nullptr, false);
   const Document known = applied.profile;
-  SBX_TRY(const Guarded guarded, guarded_of(options));
-  apply(grants, loaded.profile, guarded, applied);
-  if (needs_allowlist(applied.profile, loaded.profile.network.mode)) {
+  apply(grants, file.profile, guarded, applied);
+  if (needs_allowlist(applied.profile, file.profile.network.mode)) {
     add_grant({"network", "mode", false, "allowlist"}, applied.profile);
   }
   for (const std::string& line : applied.left) say(line);
@@ -129,17 +138,33 @@ Result<int> grant(const GrantOptions& options) {
     const int status = sbx::say("nothing to add\n");
     return status == 0 ? exit_status : status;
   }
-  const std::string after = applied.profile.dump(indent_of(before.value())) + "\n";
-  SBX_TRY(const LoadedProfile made, load_profile_text(after, path, options.search));
+  const std::string after = applied.profile.dump(indent_of(file.text)) + "\n";
+  SBX_TRY(const LoadedProfile made, load_profile_text(after, file.path, options.search));
   SBX_CHECK_OK(check_http(made.profile.network));
-  const int said = sbx::say(difference(before.value(), after));
+  const int said = sbx::say(difference(file.text, after));
   if (said != 0) return said;
   if (!is_wanted(options.file, options.yes)) {
     say("nothing is written without --yes");
     return exit_status;
   }
-  SBX_CHECK_OK(replace_file(options.file, after));
+  SBX_CHECK_OK(replace_file(options.file, after, true, &file.text));
   return exit_status;
+}
+
+}  // namespace
+
+Result<int> grant(const GrantOptions& options) {
+  // What is wrong with it is said before a result is waited for.
+  if (const auto file = read_profile(options); !file.ok()) return file.error();
+  SBX_TRY(const std::string text, read_result(options.from));
+  SBX_TRY(const nlohmann::json result, read_json_strict(text));
+  SBX_TRY(const std::vector<std::string> grants, grants_of(result));
+  SBX_TRY(const Guarded guarded, guarded_of(options));
+  for (int left = kMostTries;;) {
+    Result<int> status = grant_once(options, grants, guarded);
+    if (status.ok() || status.error().sys_errno != ESTALE || --left == 0) return status;
+    say(options.file + " has been changed meanwhile: once more");
+  }
 }
 
 }  // namespace sbx::learn

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +58,17 @@ Error no_plain_file(const std::string& path, const char* what) {
                "name a regular file, or one that is not there yet"};
 }
 
+// While the file is open nobody else who asks this replaces it: who has its lock is about to.
+bool is_still(const OwnedFd& file, const std::string& path, const std::string& before) {
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+  const Result<std::string> now = read_up_to(file.get(), before.size() + 1);
+  struct stat held {};
+  struct stat named {};
+  return now.ok() && now.value() == before && fstat(file.get(), &held) == 0 &&
+         lstat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
+         held.st_dev == named.st_dev;
+}
+
 }  // namespace
 
 Status check_new_file(const std::string& path) {
@@ -66,7 +78,8 @@ Status check_new_file(const std::string& path) {
       path, S_ISLNK(info.st_mode) ? "a symlink, which is not followed" : "not a regular file");
 }
 
-Status replace_file(const std::string& named, const std::string& text, bool is_followed) {
+Status replace_file(const std::string& named, const std::string& text, bool is_followed,
+                    const std::string* before) {
   const Result<std::string> real = real_path(named);
   const std::string& path = is_followed && real.ok() ? real.value() : named;
   const auto failed = [&](const std::string& call, const char* hint) {
@@ -87,13 +100,20 @@ Status replace_file(const std::string& named, const std::string& text, bool is_f
            (made.st_uid == info.st_uid && made.st_gid == info.st_gid) ||
            fchown(file.get(), info.st_uid, info.st_gid) == 0;
   };
+  const OwnedFd old(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   Status done;
   if (!keeps_owner()) {
     done = failed("fchown(" + fresh + ")",
                   "it belongs to another user or group: let that one write it");
   } else if (!write_all(file.get(), text) || fchmod(file.get(), mode) != 0 ||
-             fsync(file.get()) != 0 || rename(fresh.c_str(), path.c_str()) != 0) {
+             fsync(file.get()) != 0) {
     done = failed("write(" + path + ")", "make its directory writable");
+  } else if (before != nullptr && !is_still(old, path, *before)) {
+    done = Error{ErrorCode::kOutputUnwritable,
+                 "cannot be written: " + path + ": somebody else has changed it meanwhile", path,
+                 "start again with what it is now", ESTALE};
+  } else if (rename(fresh.c_str(), path.c_str()) != 0) {
+    done = failed("rename(" + path + ")", "make its directory writable");
   }
   if (!done.ok()) unlink(fresh.c_str());
   return done;

@@ -22,8 +22,10 @@ Status check_new_file(const std::string& path);
 
 // Whole or not at all, with the mode and the owner that it has; of a symlink, where `is_followed`,
 // what it leads to. One that comes while this runs is replaced itself. Errors: kOutputUnwritable,
-// also for what is there and is no regular file.
-Status replace_file(const std::string& path, const std::string& text, bool is_followed = true);
+// also for what is there and is no regular file; with ESTALE where it is not `before` (null:
+// whatever it is) any more.
+Status replace_file(const std::string& path, const std::string& text, bool is_followed = true,
+                    const std::string* before = nullptr);
 
 // The directory of a file, from /, behind symlinks on the way to it.
 std::string directory_of(const std::string& file);

@@ -136,18 +136,50 @@ class GrantTest(harness.Case):
     def test_asks_at_a_terminal(self):
         source = self.write("result.json", self.result('seccomp.allow += ["bpf"]'))
         for answer, is_written in (("n", False), ("y", True)):
-            pid, fd = pty.fork()
-            if pid == 0:
-                os.environ["HOME"] = self.home
-                os.execv(harness.SBX_RUN, [harness.SBX_RUN, "profile", "grant", self.file, "--from",
-                                           source])
+            self.at_the_terminal(source, lambda answer=answer: answer)
+            self.assertEqual("bpf" in open(self.file).read(), is_written)
+
+    def at_the_terminal(self, source, *answers):
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.environ["HOME"] = self.home
+            os.execv(harness.SBX_RUN, [harness.SBX_RUN, "profile", "grant", self.file, "--from", source])
+        for answer in answers:
             seen = b""
             while b"[y/N] " not in seen:
                 seen += os.read(fd, 4096)
-            os.write(fd, answer.encode() + b"\n")
-            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
-            os.close(fd)
-            self.assertEqual("bpf" in open(self.file).read(), is_written)
+            os.write(fd, answer().encode() + b"\n")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        os.close(fd)
+
+    def test_an_edit_while_it_asks_stays_and_it_asks_again(self):
+        source = self.write("result.json", self.result('seccomp.allow += ["bpf"]'))
+
+        def edited(write):
+            write('{"name": "own", "extends": "default", "limits": {"pids": 7}}\n')
+            return "y"
+
+        def renamed(text):
+            os.rename(self.write("new.json", text.replace("7", "8")), self.file)
+
+        self.at_the_terminal(source, lambda: edited(lambda text: self.write("own.json", text)),
+                             lambda: edited(renamed), lambda: "y")
+        with open(self.file) as file:
+            self.assertEqual(json.load(file), {"name": "own", "extends": "default", "limits": {"pids": 8},
+                                               "seccomp": {"+allow": ["bpf"]}})
+
+    def test_ten_at_once_all_count(self):
+        hosts = [f"h{i}.example:443" for i in range(10)]
+        sources = [self.write(f"{host}.json", self.result(f'network.allow += ["{host}"]')) for host in hosts]
+        running = [subprocess.Popen([harness.SBX_RUN, "profile", "grant", self.file, "--from", source, "--yes"],
+                                    env={**os.environ, "HOME": self.home}, stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for source in sources]
+        for one in running:
+            said = one.communicate(timeout=harness.BOUND)[1]
+            self.assertEqual(one.returncode, 0, said)
+        with open(self.file) as file:
+            self.assertEqual(sorted(json.load(file)["network"]["+allow"]), hosts)
+        self.assertFalse([name for name in os.listdir(self.base) if name.startswith("own.json.")])
 
     def test_refuses_what_is_never_granted(self):
         for path, access in (("/", "ro"), (self.home, "ro"), (self.home + "/.ssh/id_rsa", "ro"),

@@ -233,6 +233,28 @@ class LearnTest(harness.Case):
             self.assertIn(b"proven, and written to ", seen)
             self.assertEqual(json.load(open(self.file)), profile)
 
+    def test_an_edit_of_the_profile_while_it_learns_stays(self):
+        self.write("learned.json", '{"extends": "default"}')
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.chdir(self.work)
+            os.execve(harness.SBX_RUN, [harness.SBX_RUN, "learn", "--merge", self.file, "-c",
+                                        f"cat {self.data}/one"], self.env)
+        seen = b""
+        while not seen.endswith(b"? [y/N] "):
+            seen += os.read(fd, 4096)
+        edited = {"extends": "default", "limits": {"pids": 77}}
+        self.write("learned.json", json.dumps(edited))
+        os.write(fd, b"y\n")
+        with contextlib.suppress(OSError):
+            while text := os.read(fd, 4096):
+                seen += text
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 125, seen)
+        os.close(fd)
+        self.assertIn(b"somebody else has changed it meanwhile", seen)
+        with open(self.file) as file:
+            self.assertEqual(json.load(file), edited)
+
     def test_what_is_reached_through_symlinks(self):
         """No root is a symlink: what holds it is shown, and what it leads to."""
         self.write("far/away/file", "far\n")
