@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "json/codec.h"
 #include "json/reader.h"
@@ -49,18 +50,24 @@ Status check_program(const json& params, const std::string& pointer) {
 
 // In the order of the table, whatever the order of the document's keys: fields at the top by their
 // position, what is unknown last.
-const Error& first_error(const std::vector<Error>& errors, const std::string& pointer) {
+const Error& first_error(const std::vector<Error>& errors, const std::string& pointer,
+                         const std::vector<FieldSpec>& fields) {
   const auto rank = [&](const Error& error) {
     std::string_view name = error.where;
     name.remove_prefix(std::min(name.size(), pointer.size() + 1));
     name = name.substr(0, name.find('/'));
-    const auto fields = kRequestSpec.fields;
     const auto at = std::find_if(fields.begin(), fields.end(),
                                  [&](const FieldSpec& field) { return field.name == name; });
     return at - fields.begin();
   };
   return *std::min_element(errors.begin(), errors.end(),
                            [&](const Error& a, const Error& b) { return rank(a) < rank(b); });
+}
+
+std::vector<FieldSpec> request_fields(std::span<const FieldSpec> beside) {
+  std::vector<FieldSpec> fields(kRequestSpec.fields.begin(), kRequestSpec.fields.end());
+  fields.insert(fields.end(), beside.begin(), beside.end());
+  return fields;
 }
 
 // Null is as if it were not there.
@@ -77,9 +84,11 @@ const json* present(const json& object, const char* key) {
   return at == object.end() || at->is_null() ? nullptr : &*at;
 }
 
-Result<Request> decode_request(const json& params, const std::string& pointer) {
-  const std::vector<Error> errors = check_fields(params, kRequestSpec, pointer);
-  if (!errors.empty()) return first_error(errors, pointer);
+Result<Request> decode_request(const json& params, const std::string& pointer,
+                               std::span<const FieldSpec> beside) {
+  const std::vector<FieldSpec> fields = request_fields(beside);
+  const std::vector<Error> errors = check_fields(params, ObjectSpec{fields}, pointer);
+  if (!errors.empty()) return first_error(errors, pointer, fields);
   SBX_CHECK_OK(check_program(params, pointer));
   if (const json* files = present(params, "files")) {
     for (std::size_t i = 0; i < files->size(); ++i) {
@@ -93,14 +102,12 @@ Result<Request> decode_request(const json& params, const std::string& pointer) {
   return request;
 }
 
-ordered_json request_schema(const std::vector<FieldSpec>& beside) {
+ordered_json request_schema(std::span<const FieldSpec> beside) {
   ordered_json schema = {
       {"$schema", "http://json-schema.org/draft-07/schema#"},
       {"title", "sbx request"},
       {"description", "The params of the methods run and start, and a line of batch."}};
-  std::vector<FieldSpec> fields(kRequestSpec.fields.begin(), kRequestSpec.fields.end());
-  fields.insert(fields.end(), beside.begin(), beside.end());
-  schema.update(object_schema(ObjectSpec{fields}, json::object()));
+  schema.update(object_schema(ObjectSpec{request_fields(beside)}, json::object()));
   schema["anyOf"] = ordered_json::array({has("command", "string"), has("argv", "array")});
   schema["properties"]["argv"]["minItems"] = 1;
   schema["properties"]["files"]["items"]["oneOf"] =

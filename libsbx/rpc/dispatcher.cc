@@ -16,18 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-// Takes the fields of `spec` out of `document`.
-json take_fields(json& document, const ObjectSpec& spec) {
-  json own = json::object();
-  for (const FieldSpec& field : spec.fields) {
-    const auto found = document.find(field.name);
-    if (found == document.end()) continue;
-    own[std::string(field.name)] = std::move(*found);
-    document.erase(found);
-  }
-  return own;
-}
-
 Result<json> take_tool_params(json& document) {
   json params = json::object();
   if (present(document, "params") != nullptr) params = std::move(document["params"]);
@@ -72,26 +60,22 @@ Result<MethodParams> decode_method_params(const Method& method, std::string_view
   SBX_TRY(json document, read_params(params));
   MethodParams out;
   Result<json> tool_params = json();
-  json request;
   if (document.is_object()) {
     if (method.beside == Beside::kCallId) {
       SBX_TRY(out.id, take_call_id(document));
     } else if (method.beside == Beside::kToolParams) {
       tool_params = take_tool_params(document);
-    } else if (method.beside == Beside::kRequest) {
-      request = std::move(document);
-      document = take_fields(request, method.fields);
     }
   }
-  if (std::vector<Error> errors = check_fields(document, method.fields, ""); !errors.empty()) {
+  if (method.beside == Beside::kRequest) {
+    SBX_TRY(out.request, decode_request(document, "", method.fields.fields));
+  } else if (std::vector<Error> errors = check_fields(document, method.fields, "");
+             !errors.empty()) {
     return std::move(errors.front());
   }
   std::vector<Error> none;  // only "+KEY" has any
   decode_object(method.fields, document, &out, "", none);
   SBX_TRY(out.tool_params, std::move(tool_params));
-  if (method.beside == Beside::kRequest) {
-    SBX_TRY(out.request, decode_request(request));
-  }
   return out;
 }
 

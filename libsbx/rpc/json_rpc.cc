@@ -158,7 +158,8 @@ std::string write_call(std::string_view id, std::string_view method, const Write
 
 // One pass, whatever it finds: what is no JSON at all is said before anything else of it.
 Result<std::vector<RawMember>> read_members(std::string_view text) {
-  if (!is_valid_utf8(text)) return bad_json("ill-formed UTF-8", 0);
+  const std::size_t valid = valid_utf8_prefix(text);
+  if (valid != text.size()) return bad_json("ill-formed UTF-8", valid);
   JsonScan scan(text);
   const auto no_json = [&] {
     return bad_json(scan.at_end() ? "it ends too soon" : "unexpected character", scan.position());

@@ -114,7 +114,8 @@ class McpServer::Impl {
   }
 
   void refuse_long_line() {
-    refuse("null", kMcpInvalidRequest, "a message is at most 16 MiB long");
+    const RpcRefusal refusal = sbx::refuse_long_line();
+    refuse(McpRefusal{refusal.id, refusal.code, refusal.error});
   }
 
   std::optional<Clock::time_point> deadline() const {

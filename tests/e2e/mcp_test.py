@@ -184,7 +184,10 @@ class ModernTest(McpCase):
             client.send_line(line)
             self.assertEqual(client.wait(lambda m: "error" in m)["error"]["code"], code, line)
         client.send_line(b'{"jsonrpc":"2.0","id":9,"method":"' + b"x" * (17 << 20) + b'"}')
-        self.assertIsNone(client.wait(lambda m: "error" in m).get("id"))
+        refused = client.wait(lambda m: "error" in m)
+        self.assertIsNone(refused["id"])
+        self.assertEqual((refused["error"]["code"], refused["error"]["data"]["code"]), (-32600, "too_large"))
+        self.assertIn("parts", refused["error"]["data"]["hint"])
         client.send_line(b"")
         self.assertIn("result", client.ask("server/discover", {"_meta": meta()}))
 

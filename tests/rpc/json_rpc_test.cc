@@ -90,6 +90,12 @@ TEST(JsonRpc, WhatIsNoJsonIsAParseErrorWithANullId) {
   }
 }
 
+TEST(JsonRpc, IllFormedTextIsSaidWithItsByte) {
+  EXPECT_EQ(refusal_of("\xff").error.message, "not valid JSON: ill-formed UTF-8 (byte 1)");
+  EXPECT_EQ(refusal_of("{\"a\": \"\xc3\xa9\xff\"}").error.message,
+            "not valid JSON: ill-formed UTF-8 (byte 10)");
+}
+
 struct Case {
   std::string line;
   int code;

@@ -127,6 +127,23 @@ TEST(MethodParams, OfFollowersStandBesideTheRequest) {
   EXPECT_FALSE(decode("run", "[]").ok());
 }
 
+TEST(MethodParams, AnUnknownOneIsHeldAgainstTheRequestsAndTheMethodsOwn) {
+  const auto hint = [](const char* method, const char* params) {
+    const auto refused = decode(method, params);
+    return refused.ok() ? "" : refused.error().hint;
+  };
+  EXPECT_EQ(hint("run", R"({"command": "ls", "shel": "kept"})"), "did you mean \"shell\"?");
+  EXPECT_EQ(hint("run", R"({"command": "ls", "comand": 1})"), "did you mean \"command\"?");
+  EXPECT_EQ(hint("start", R"({"command": "ls", "folow": true})"), "did you mean \"follow\"?");
+  for (const char* name : {"command", "stream", "shell"}) {
+    EXPECT_NE(hint("run", R"({"frobnicate": 1})").find(name), std::string::npos) << name;
+  }
+  EXPECT_EQ(hint("check", R"({"frobnicate": 1})").find("stream"), std::string::npos);
+  // What else is wrong comes first.
+  EXPECT_EQ(decode("run", R"({"command": 1, "shel": "kept"})").error().where, "/command");
+  EXPECT_EQ(decode("run", R"({"shel": "kept", "stream": 1})").error().where, "/stream");
+}
+
 TEST(MethodParams, OfAToolHoldItsOwnAsAnObject) {
   const auto tool = decode("tool", R"({"name": "bash", "params": {"a": [1]}})");
   ASSERT_TRUE(tool.ok());
