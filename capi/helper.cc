@@ -155,10 +155,9 @@ Result<Helper> Helper::start(const std::string& program, std::vector<std::string
   helper.owner_ = ::getpid();
   helper.socket_.reset(ends[0]);
   const OwnedFd theirs(ends[1]);
-  argv.push_back("--fd");
-  argv.push_back(std::to_string(kHelperFd));
-  argv.push_back("--owner-pid");
-  argv.push_back(std::to_string(helper.owner_));
+  // Behind the verb: the last of the host's flags may lack its value.
+  argv.insert(argv.begin() + 2,
+              {"--fd", std::to_string(kHelperFd), "--owner-pid", std::to_string(helper.owner_)});
   std::vector<char*> words = pointers(argv);
 
   void* const stacks = ::mmap(nullptr, 2 * kStackSize, PROT_READ | PROT_WRITE,

@@ -24,6 +24,11 @@
 #include "json/reader.h"
 #include "json/scan.h"
 
+// Part of a static libstdc++: frees what that holds back for exceptions without memory.
+namespace __gnu_cxx {  // NOLINT(bugprone-reserved-identifier): theirs
+void __freeres();      // NOLINT(bugprone-reserved-identifier)
+}  // namespace __gnu_cxx
+
 struct sbx_session {
   sbx_session(sbx::Helper helper, std::chrono::milliseconds patience)
       : client(std::move(helper), patience) {}
@@ -127,11 +132,12 @@ Error named_by_option(Error error, const Options& options) {
 Result<std::string> one_line(const char* params) {
   std::string line = params == nullptr ? "{}" : params;
   sbx::JsonScan scan(line);
-  const bool is_json =
-      sbx::is_valid_utf8(line) && scan.value() && (scan.skip_space(), scan.at_end());
-  if (!is_json) {
+  const std::size_t text = sbx::valid_utf8_prefix(line);
+  const bool is_text = text == line.size();
+  if (!is_text || !scan.value() || (scan.skip_space(), !scan.at_end())) {
+    const std::size_t byte = (is_text ? scan.position() : text) + 1;
     return Error{ErrorCode::kBadJson,
-                 "params are not valid JSON (byte " + std::to_string(scan.position() + 1) + ")", "",
+                 "params are not valid JSON (byte " + std::to_string(byte) + ")", "",
                  "one JSON object in UTF-8"};
   }
   if (line[line.find_first_not_of(" \t\r\n")] != '{') {
@@ -143,10 +149,18 @@ Result<std::string> one_line(const char* params) {
   return line;
 }
 
+// A C string ends at a NUL, and an error may repeat one that a call held.
+std::string whole(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\0', at)) != std::string::npos;) {
+    text.replace(at, 1, "\\x00");
+  }
+  return text;
+}
+
 int fail(const Error& error, sbx_error** out) {
   if (out != nullptr) {
-    *out = new sbx_error{std::string(sbx::error_name(error.code)), error.message, error.where,
-                         error.hint};
+    *out = new sbx_error{std::string(sbx::error_name(error.code)), whole(error.message),
+                         whole(error.where), whole(error.hint)};
   }
   return -1;
 }
@@ -192,6 +206,9 @@ int guarded(sbx_error** error, Work work) noexcept {
 Error bad_argument(const char* what) {
   return Error{ErrorCode::kBadValue, std::string(what) + " is NULL", what, ""};
 }
+
+// Each dlopen() would bring another.
+[[gnu::destructor]] void free_reserve() { __gnu_cxx::__freeres(); }
 
 }  // namespace
 

@@ -130,7 +130,7 @@ SBX_API void sbx_close(sbx_session* session);
 SBX_API void sbx_free(char* text);
 
 /* The parts of an error; valid until sbx_error_free(). The code is one of `sbx-run schema errors`
- * and never renamed; where and hint may be empty. For NULL: "". */
+ * and never renamed; where and hint may be empty. A NUL that they repeat is \x00. For NULL: "". */
 SBX_API const char* sbx_error_code(const sbx_error* error);
 SBX_API const char* sbx_error_message(const sbx_error* error);
 SBX_API const char* sbx_error_where(const sbx_error* error);

@@ -95,6 +95,24 @@ class Header(session_harness.Case):
         self.assertNotEqual(done.returncode & 0b1100, 0)
 
 
+    def test_leaves_nothing_on_the_heap_when_it_is_unloaded(self):
+        done = subprocess.run([sys.executable, "-c", """if 1:
+            import _ctypes, ctypes, sys
+            class Heap(ctypes.Structure):  # mallinfo(3): struct mallinfo2
+                _fields_ = [(f"n{i}", ctypes.c_size_t) for i in range(10)]
+            in_use = ctypes.CDLL(None).mallinfo2
+            in_use.restype = Heap
+            for i in range(60):
+                if i == 10:
+                    before = in_use().n7
+                library = _ctypes.dlopen(sys.argv[1], 2)
+                _ctypes.dlclose(library)
+            print((in_use().n7 - before) // 50)
+         """, LIBRARY], capture_output=True, text=True, timeout=BOUND, check=False)
+        self.assertEqual(done.stderr, "")
+        self.assertLess(int(done.stdout), 100, "bytes each time")
+
+
 class Program(session_harness.Case):
     def build(self, name, include):
         program = os.path.join(self.base, name)

@@ -48,6 +48,8 @@ static void open_errors(void) {
   expect_open_error("{\"flags\": [\"--profile\", \"nope\"]}", "profile_not_found", "--profile");
   expect_open_error("{\"profil\": \"default\"}", "unknown_field", "/profil");
   expect_open_error("{\"flags\": [\"a\\u0000b\"]}", "bad_value", "/flags");
+  expect_open_error("{\"a\\u0000b\": 1}", "unknown_field", "/a\\x00b");
+  expect_open_error("{\"flags\": [\"--ro\"]}", "bad_flag", "--ro");
   expect_open_error("{\"program\": \"/nonexistent/sbx-run\"}", "not_found",
                     "execve(/nonexistent/sbx-run)");
   expect_open_error("{\"program\": \"/bin/true\"}", "session_failed", "");
@@ -87,8 +89,19 @@ static void expect_call_error(sbx_session* session, const char* method, const ch
   sbx_error_free(error);
 }
 
+static void expect_message(sbx_session* session, const char* params, const char* wanted) {
+  sbx_error* error = NULL;
+  CHECK(sbx_call(session, "run", params, NULL, &error) == -1);
+  if (strstr(sbx_error_message(error), wanted) == NULL) die(error, __LINE__);
+  sbx_error_free(error);
+}
+
 static void call_errors(void) {
   sbx_session* session = open_session();
+  expect_message(session, "{\"command\": \"echo a\\u0000b\"}", "\"echo a\\x00b\"");
+  expect_message(session, "{\"command\": \"\xff\"}", "(byte 14)");
+  expect_message(session, "{\"command\": x}", "(byte 13)");
+  expect_call_error(session, "run", "{\"a\\u0000b\": 1}", "unknown_field", "/a\\x00b");
   expect_call_error(session, "run", "{\"command\": \"true\", \"timeout_ms\": -1}", "out_of_range",
                     "/timeout_ms");
   expect_call_error(session, "run", "{\"comand\": \"true\"}", "unknown_field", "/comand");
