@@ -276,10 +276,9 @@ class Resolver {
 }  // namespace
 
 bool is_stub(const std::string& path, const struct stat& info) {
-  if (!S_ISDIR(info.st_mode) ||
-      (info.st_mode & 05777U) != kStubMode) {  // a directory may hand its S_ISGID down
-    return false;
-  }
+  // A directory may hand its S_ISGID and its access list down; older releases let nobody write.
+  constexpr unsigned kTelling = S_ISUID | S_ISVTX | S_IRUSR | S_IXUSR | S_IWGRP | S_IWOTH;
+  if (!S_ISDIR(info.st_mode) || (info.st_mode & kTelling) != (kStubMode & kTelling)) return false;
   // A directory with something in it is none, whatever its mode: that can be set from inside.
   Listing listing(path);
   if (listing.is_open() && listing.next() != nullptr) return false;

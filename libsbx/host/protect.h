@@ -50,7 +50,9 @@ Status protect_own(const std::vector<ViewRoot>& roots, const std::string& root,
                    std::string_view name, std::vector<ViewProtect>& out);
 
 // The mode that marks a stub: an empty directory that holds the place of a missing protected path.
-inline constexpr unsigned kStubMode = 01500;
+// Others can look into it, whose runs hold it as well; its owner's programs on the host, git among
+// them, can put something there, which makes it a directory like any other.
+inline constexpr unsigned kStubMode = 01755;
 // What cannot be looked at is none: it counts as a directory of the caller's, which is protected.
 bool is_stub(const std::string& path);
 // The same of what lstat(2) has just told: one that has gone since was one.

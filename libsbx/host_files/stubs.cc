@@ -28,6 +28,15 @@ OwnedFd hold(const std::string& path) {
   return same ? std::move(fd) : OwnedFd();
 }
 
+// What somebody has put something into is theirs, as if mkdir(2) had been theirs as well.
+void give_up(int fd) {
+  struct stat info {};
+  if (fstat(fd, &info) != 0 || (info.st_mode & S_ISVTX) == 0) return;
+  const mode_t mask = umask(0);
+  umask(mask);
+  (void)fchmod(fd, info.st_mode & 06777U & ~mask);
+}
+
 }  // namespace
 
 Status Stubs::make(const std::vector<std::string>& paths) {
@@ -63,9 +72,13 @@ Status Stubs::make(const std::vector<std::string>& paths) {
 std::vector<OwnedFd> Stubs::remove() {
   std::vector<OwnedFd> removed;
   for (auto& [path, lock] : held_) {
+    if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
     // rmdir(2) takes an empty directory only.
-    const bool is_ours = flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && rmdir(path.c_str()) == 0;
-    if (is_ours) removed.push_back(std::move(lock));
+    if (rmdir(path.c_str()) == 0) {
+      removed.push_back(std::move(lock));
+    } else if (errno == ENOTEMPTY) {
+      give_up(lock.get());
+    }
   }
   held_.clear();  // what stands there from now on is another run's
   return removed;

@@ -395,6 +395,34 @@ class Missing(protect_harness.Case):
         self.assertEqual(sorted(os.listdir(self.work)),
                          ["ended", "go", "second", "started", "tried"])
 
+    @unittest.skipUnless(harness.is_root(), "for root: another caller can become nobody else")
+    def test_runs_of_two_users_hold_it_until_the_last_has_ended(self):
+        os.chmod(self.base, 0o755)
+        home = os.path.join(self.base, "home")
+        os.mkdir(home)
+        for path in (self.work, home):
+            os.chown(path, 4321, 4321)
+        os.chmod(self.work, 0o777)
+        profile = self.held(["a/b"])
+
+        def start(command, **options):
+            run = subprocess.Popen([harness.SBX_RUN, "--profile", profile, "-c", command], cwd=self.work,
+                                   stdout=subprocess.PIPE, **options)
+            self.addCleanup(self.end, run)
+            return run
+
+        first = start("touch first; until test -e go; do sleep 0.05; done")
+        self.poll(lambda: os.path.exists(self.work + "/first"))
+        second = start("touch second; until test -e ended; do sleep 0.05; done; mkdir -p a/b .sbx/c; echo end",
+                       user=4321, group=4321, extra_groups=[], env={"PATH": "/usr/bin:/bin", "HOME": home})
+        self.poll(lambda: os.path.exists(self.work + "/second") or second.poll() is not None)
+        self.write("work/go", "")
+        first.wait(timeout=20)
+        self.write("work/ended", "")
+        answer = json.loads(second.communicate(timeout=20)[0])
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "end\n"), answer)
+        self.assertEqual(sorted(os.listdir(self.work)), ["ended", "first", "go", "second"])
+
     def test_one_that_may_be_created_is_reported(self):
         profile = self.held([{"path": ".git/hooks", "missing": "report"}])
         answer = self.sh("mkdir -p .git/hooks; echo x > .git/hooks/x", "--profile", profile)

@@ -93,6 +93,35 @@ TEST_F(StubsTest, WhatSomebodyPutIntoAStubStays) {
   EXPECT_TRUE(std::filesystem::exists(directory_.at("held/theirs")));
 }
 
+TEST_F(StubsTest, WhatTheOwnersOwnProgramsPutIntoOneMakesItTheirs) {
+  Stubs stubs;
+  ASSERT_TRUE(stubs.make({path_}).ok());
+  directory_.directory("held/theirs");
+  EXPECT_FALSE(is_stub(path_));
+  const mode_t mask = umask(027);
+  stubs.remove();
+  umask(mask);
+  struct stat info {};
+  ASSERT_EQ(lstat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 01777U, 0750U);
+  EXPECT_TRUE(std::filesystem::exists(directory_.at("held/theirs")));
+}
+
+TEST_F(StubsTest, OneOfAnOlderReleaseOrWithLessForOthersIsOneToo) {
+  for (const mode_t mode : {01500, 01700}) {
+    ASSERT_EQ(mkdir(path_.c_str(), mode), 0);
+    EXPECT_TRUE(is_stub(path_)) << mode;
+    Stubs::remove_left({path_});
+    EXPECT_FALSE(std::filesystem::exists(path_)) << mode;
+  }
+  for (const mode_t mode : {0755, 01777, 01600}) {
+    ASSERT_EQ(mkdir(path_.c_str(), 0700), 0);
+    ASSERT_EQ(chmod(path_.c_str(), mode), 0);
+    EXPECT_FALSE(is_stub(path_)) << mode;
+    ASSERT_EQ(rmdir(path_.c_str()), 0);
+  }
+}
+
 TEST_F(StubsTest, AFailureNamesThePathAndTheOnesBeforeItCanStillBeRemoved) {
   Stubs stubs;
   const Status made = stubs.make({path_, directory_.at("no/such/parent")});
