@@ -132,7 +132,7 @@ void name_loss(Outcome& outcome, const std::vector<Denial>& denials) {
     } else if (denial.operation == kMadeAgainRunEnded) {
       outcome.error =
           Error{ErrorCode::kPathRefused,
-                "made again and again, and git on the host would go by it: " + denial.target,
+                "cannot be kept away, and git on the host would go by it: " + denial.target,
                 "/filesystem/replaced", "do not make it, or set filesystem.replaced to report"};
     }
   }

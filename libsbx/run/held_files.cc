@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <iterator>
 #include <utility>
 
@@ -26,11 +28,18 @@ const char* operation_of(const View::Pattern& pattern) {
   return pattern.hides ? "hidden_appeared" : "protected_created";
 }
 
+// What a directory holds may be the caller's: such a one is only given another name, which nobody
+// inside can know before.
 void take_away(const std::string& path) {
   const std::string parent(parent_of(path));
   const sys::OpenHow how{O_PATH | O_DIRECTORY | O_CLOEXEC, 0, sys::kResolveNoSymlinks};
   const OwnedFd directory(sys::openat2(AT_FDCWD, parent.c_str(), how));
-  if (directory.is_open()) unlinkat(directory.get(), path.c_str() + path.rfind('/') + 1, 0);
+  const int at = directory.get();
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (at < 0 || unlinkat(at, name.c_str(), 0) == 0 || errno != EISDIR) return;
+  if (unlinkat(at, name.c_str(), AT_REMOVEDIR) == 0 || errno != ENOTEMPTY) return;
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  (void)renameat(at, name.c_str(), at, (name + ".sbx-" + std::to_string(now)).c_str());
 }
 
 }  // namespace
@@ -75,8 +84,10 @@ void HeldFiles::compare(const Policy& policy, const LaunchPlan& plan, DenialLedg
   for (const ViewProtect& protect : plan.report_created) {
     struct stat info {};
     if (lstat(protect.node.path.c_str(), &info) != 0) continue;
-    if (is_stub(protect.node.path)) continue;  // another run's, which can hold the place
-    const bool is_always = is_always_protected(policy, protect.node.path);
+    // Another run's, which can hold the place.
+    if (!protect.leads_git && is_stub(protect.node.path)) continue;
+    // What is taken away is not to be had.
+    const bool is_always = protect.leads_git || is_always_protected(policy, protect.node.path);
     denials.add({Refuser::kMount, "protected_created", protect.node.path, 1, "",
                  is_always ? "" : "remove it from filesystem.protect"});
   }

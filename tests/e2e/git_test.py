@@ -128,9 +128,41 @@ class Worktree(GitCase):
         self.assertFalse(os.path.lexists(place))
         answer = self.inside(f"mkdir {place}; sleep 0.3; rmdir {place}; echo /tmp > {place}; {gone}", self.wt)
         self.assertEqual(answer["stdout"], "gone\n", answer)
-        answer = self.inside(f"mkdir {place}; sleep 0.3; echo on", self.wt)
-        self.assertEqual(answer["stdout"], "on\n", answer)
-        os.rmdir(place)
+        answer = self.inside(f"mkdir {place}; {gone}", self.wt)
+        self.assertEqual(answer["stdout"], "gone\n", answer)
+
+    def test_another_common_directory_that_holds_something_is_moved_aside(self):
+        self.worktree()
+        git = self.main + "/.git"
+        answer = self.inside(f"mkdir -p {git}/x/y; mv {git}/x {git}/commondir; sleep 30", self.wt)
+        self.assertEqual((answer["status"], answer["error"]["code"]), ("killed", "path_refused"), answer)
+        aside, = (name for name in os.listdir(git) if name.startswith("commondir"))
+        self.assertTrue(aside.startswith("commondir.sbx-"), aside)
+        self.assertEqual(os.listdir(f"{git}/{aside}"), ["y"])
+        self.git("status")
+
+    def test_git_in_the_main_checkout_works_meanwhile(self):
+        self.worktree()
+        self.git("clone", "-q", self.main, self.base + "/library")
+        git = self.main + "/.git/"
+        for name in ("hooks", "info"):
+            shutil.rmtree(git + name)
+        run = subprocess.Popen(
+            [harness.SBX_RUN, "-c", "touch started; until test -e go; do sleep 0.05; done;"
+             f"cd {git}; echo x > info/attributes; mkdir modules/x hooks/x; ls -A info modules hooks"],
+            cwd=self.wt, env=self.env, stdout=subprocess.PIPE)
+        self.addCleanup(self.end, run)
+        self.assertTrue(harness.until(lambda: os.path.exists(self.wt + "/started")))
+        self.git("submodule", "add", "-q", self.base + "/library", "sm")
+        self.git("commit", "-q", "-m", "with sm")
+        self.write("main/.git/info/exclude", "x\n")
+        self.write("wt/go", "")
+        answer = json.loads(run.communicate(timeout=harness.BOUND)[0])
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "hooks:\n\ninfo:\n\nmodules:\n"), answer)
+        self.assertEqual([os.listdir(git + name) for name in ("info", "modules")], [["exclude"], ["sm"]])
+        self.assertEqual([os.stat(git + name).st_mode & 0o1000 for name in ("info", "modules")], [0, 0])
+        self.assertFalse(os.path.exists(git + "hooks"))
+        self.assertEqual(self.git("status", "--porcelain"), "")
 
     def test_it_is_only_named_where_what_is_replaced_is(self):
         self.worktree()

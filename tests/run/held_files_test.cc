@@ -27,5 +27,28 @@ TEST(HeldFiles, TakeNothingAwayThroughASymlink) {
   EXPECT_TRUE(fs::exists(outside));
 }
 
+TEST(HeldFiles, ADirectoryThatGitMustNotFindGoesAndWhatIsInItStays) {
+  const test::TempDir top;
+  top.directory("empty/commondir");
+  top.file("full/commondir/theirs", "x");
+  const Policy policy;
+  LaunchPlan plan;
+  for (const char* const name : {"empty/commondir", "full/commondir"}) {
+    plan.taken_away.push_back(top.at(name));
+    plan.report_created.push_back({.root = top.path(),
+                                   .node = {.path = top.at(name)},
+                                   .report_missing = true,
+                                   .leads_git = true});
+  }
+  DenialLedger denials;
+  HeldFiles(policy, View()).compare(policy, plan, denials);
+  EXPECT_TRUE(fs::is_empty(top.at("empty")));
+  const auto aside = fs::directory_iterator(top.at("full"))->path();
+  EXPECT_TRUE(aside.filename().string().starts_with("commondir.sbx-")) << aside;
+  EXPECT_EQ(test::slurp(aside / "theirs"), "x");
+  ASSERT_EQ(denials.entries().size(), 2U);
+  for (const Denial& denial : denials.entries()) EXPECT_EQ(denial.grant, "") << denial.target;
+}
+
 }  // namespace
 }  // namespace sbx
