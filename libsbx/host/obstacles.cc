@@ -2,13 +2,17 @@
 // The usual causes, as kernels, distributions and container engines make them, and their mends.
 #include "host/obstacles.h"
 
+#include <cap-ng.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/files.h"
 #include "base/owned_fd.h"
@@ -27,6 +31,19 @@ long read_number(const char* path) {
   std::string text = read_small(path);
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   return static_cast<long>(parse_count(text, INT32_MAX).value_or(-1));
+}
+
+// user_namespaces(7): lines of the first id inside, the first outside, and how many.
+bool is_in_map(const char* path, unsigned id) {
+  const std::string map = read_small(path);
+  for (const std::string_view line : split(map, '\n')) {
+    std::vector<std::int64_t> numbers;
+    for (const std::string_view field : split(line, ' ')) {
+      if (const auto number = parse_count(field, UINT32_MAX)) numbers.push_back(*number);
+    }
+    if (numbers.size() == 3 && id >= numbers[0] && id < numbers[0] + numbers[2]) return true;
+  }
+  return false;
 }
 
 const char* limit_name(Layer layer) {
@@ -82,7 +99,27 @@ Cause cause_of_enospc(Layer layer, const HostHints& hints) {
       "on the host: sudo sysctl -w user." + name + "=15000"};
 }
 
-Cause cause_of_refused_namespace(Layer layer, int error, const HostHints& hints) {
+// What needs no guess. Without a text: it is something else.
+Cause certain_cause(Layer layer, const Attempt& attempt, const HostHints& hints) {
+  const std::string_view call = attempt.call;
+  if (layer == Layer::kUser && hints.is_unmapped) {
+    return {"the caller's uid or gid is not mapped in its user namespace",
+            "map both where that is made: unshare --map-current-user, or its uid_map and gid_map"};
+  }
+  if (hints.is_proc_of_root && attempt.error == EACCES && call.starts_with("write(/proc")) {
+    return {"the file of sbx-run cannot be read by the caller, so that its /proc/self is root's",
+            "sudo chmod a+r \"$(command -v sbx-run)\""};
+  }
+  if (hints.lacks_setfcap && attempt.error == EPERM && call.starts_with("write(/proc")) {
+    return {"root without CAP_SETFCAP cannot map its own id",
+            "leave it that capability (docker run --cap-add SETFCAP …), or run as another user"};
+  }
+  return {};
+}
+
+Cause cause_of_refused_namespace(Layer layer, const Attempt& attempt, const HostHints& hints) {
+  const int error = attempt.error;
+  if (Cause cause = certain_cause(layer, attempt, hints); !cause.text.empty()) return cause;
   if (hints.unprivileged_userns_clone == 0 && !hints.privileged) {
     return {"kernel.unprivileged_userns_clone is 0 (Debian)",
             "sudo sysctl -w kernel.unprivileged_userns_clone=1"};
@@ -104,6 +141,10 @@ Cause cause_of_refused_namespace(Layer layer, int error, const HostHints& hints)
                 : "a seccomp filter is in force (Seccomp: 2 in /proc/self/status); "
                   "this looks like a container or another sandbox",
             unseal(hints)};
+  }
+  if (error == EPERM && std::string_view(attempt.call).starts_with("mount(")) {
+    return {"a Landlock domain in force, as of another sandbox, refuses every mount",
+            "start sbx-run outside of it, or with --allow-degraded"};
   }
   if (is_container(hints.surroundings)) {
     return {"this container has neither the capability nor leave to make namespaces",
@@ -129,7 +170,7 @@ Cause cause_for_namespace(Layer layer, const Attempt& attempt, const HostHints& 
       return cause_of_enospc(layer, hints);
     case EPERM:
     case EACCES:
-      return cause_of_refused_namespace(layer, attempt.error, hints);
+      return cause_of_refused_namespace(layer, attempt, hints);
     case ENOSYS:
       if (layer == Layer::kMount && !std::string_view(attempt.call).starts_with("clone")) {
         if (!hints.seccomp_filtered) return {"the kernel is older than 5.13", "run a newer kernel"};
@@ -145,6 +186,9 @@ Cause cause_for_namespace(Layer layer, const Attempt& attempt, const HostHints& 
               "run a kernel with CONFIG_NAMESPACES and CONFIG_USER_NS"};
     case EAGAIN:
       return {"the user is at the limit of processes (RLIMIT_NPROC)", "raise it (ulimit -u)"};
+    case ENOENT:
+    case EROFS:
+      return {"/proc is missing or read-only", "mount -t proc proc /proc"};
     default:
       return {"", "see the kernel log (dmesg)"};
   }
@@ -201,6 +245,12 @@ HostHints read_host_hints() {
   hints.lsm_known = !lsm.empty();
   hints.lsm_has_landlock = lsm.find("landlock") != std::string::npos;
   hints.privileged = ::geteuid() == 0;
+  hints.lacks_setfcap = hints.privileged && capng_get_caps_process() == 0 &&
+                        capng_have_capability(CAPNG_EFFECTIVE, CAP_SETFCAP) == 0;
+  hints.is_unmapped =
+      ::access("/proc/self/uid_map", R_OK) == 0 && !(is_in_map("/proc/self/uid_map", ::geteuid()) &&
+                                                     is_in_map("/proc/self/gid_map", ::getegid()));
+  hints.is_proc_of_root = ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1;
   return hints;
 }
 

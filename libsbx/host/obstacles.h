@@ -21,7 +21,10 @@ struct HostHints {
   Surroundings surroundings = Surroundings::kHost;
   bool lsm_known = false;  // /sys/kernel/security/lsm could be read
   bool lsm_has_landlock = false;
-  bool privileged = false;  // effective uid 0
+  bool privileged = false;       // effective uid 0
+  bool lacks_setfcap = false;    // and without that capability
+  bool is_unmapped = false;      // user or group, in this user namespace
+  bool is_proc_of_root = false;  // /proc/self: this process is not dumpable
 };
 HostHints read_host_hints();
 

@@ -102,9 +102,9 @@ bool map_ids(Steps& steps, const HostFacts& facts) {
   const MapLine gid_line(facts.gid);
   steps.trying("write(/proc/self/setgroups, \"deny\")");
   if (!write_text(steps, "/proc/self/setgroups", "deny")) return false;
-  steps.trying("write(/proc/self/uid_map, \"UID UID 1\")");
+  steps.trying("write(/proc/self/uid_map)");
   if (!write_text(steps, "/proc/self/uid_map", uid_line.text.data())) return false;
-  steps.trying("write(/proc/self/gid_map, \"GID GID 1\")");
+  steps.trying("write(/proc/self/gid_map)");
   return write_text(steps, "/proc/self/gid_map", gid_line.text.data());
 }
 

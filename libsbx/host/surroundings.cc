@@ -78,6 +78,7 @@ bool is_chroot() {
 }  // namespace
 
 Surroundings read_surroundings() {
+  if (is_chroot()) return Surroundings::kChroot;  // which a container may hold
   if (is_there("/var/run/secrets/kubernetes.io")) return Surroundings::kKubernetes;
   if (is_there("/.dockerenv")) return Surroundings::kDocker;
   if (is_there("/run/.containerenv")) return Surroundings::kPodman;
@@ -86,7 +87,7 @@ Surroundings read_surroundings() {
     const bool is_nspawn = named.value().starts_with("systemd-nspawn");
     return is_nspawn ? Surroundings::kNspawn : Surroundings::kContainer;
   }
-  return is_chroot() ? Surroundings::kChroot : Surroundings::kHost;
+  return Surroundings::kHost;
 }
 
 const SurroundingsText& surroundings_text(Surroundings where) {

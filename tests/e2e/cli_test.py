@@ -355,7 +355,7 @@ class Verbs(harness.Case):
         os.mkdir(root)
         done = subprocess.run(
             ["unshare", "-m", "-p", "-f", "--mount-proc", "sh", "-ec",
-             f"mount -t tmpfs none {root}; cd {root}; mkdir usr proc; ln -s usr/bin usr/lib usr/lib64 .;"
+             f"mount -t tmpfs none {root}; cd {root}; : > .dockerenv; mkdir usr proc; ln -s usr/bin usr/lib usr/lib64 .;"
              f" cp {harness.SBX_RUN} sbx-run; mount --rbind /usr usr; mount --rbind /proc proc;"
              " chroot . /sbx-run doctor --json || test $? = 1"],
             capture_output=True, check=False)
@@ -415,13 +415,17 @@ class Verbs(harness.Case):
               for rule, where in (({"methods": []}, "methods"), ({"paths": []}, "paths"),
                                   ({"methods": ["GET", "CONNECT"]}, "methods/1"), ({"methods": ["TRACE"]}, "methods/0"),
                                   ({"paths": ["/a/../b"]}, "paths/0"), ({"paths": ["/a//b"]}, "paths/0"),
-                                  ({"paths": ["/a/", "/a/."]}, "paths/1"))),
+                                  ({"paths": ["/a/", "/a/."]}, "paths/1"),
+                                  *(({"paths": ["/a%2eb/%c3%a4/%20", path]}, "paths/1") for path in (
+                                      "/a/%2e%2E/b", "/a/..%2f", "/a%", "/%zz", "/%00", "/%5c", "/%ff")))),
+            ({"network": {**rules, "credentials": [{**credential, "header": "Accept_Encoding"}]}}, "/network/credentials/0/header"),
             ({"network": {**rules, "credentials": [{**credential, "header": "Host"}]}}, "/network/credentials/0/header"),
             ({"network": {**rules, "credentials": [{**credential, "value": "${secret} "}]}}, "/network/credentials/0/value"),
             ({"network": {**rules, "credentials": [{"name": "TOKEN", "host": "a.test:443", "basic": "a\nb", "from": {"env": "T"}}]}},
              "/network/credentials/0/basic"),
             *(({"network": {**rules, "credentials": [{**credential, "name": name}]}}, "/network/credentials/0/name")
-              for name in ("PATH", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "http_proxy", "ALL_PROXY")),
+              for name in ("PATH", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "http_proxy", "ALL_PROXY", "JAVA_TOOL_OPTIONS",
+                           "SBX_PROFILE")),
             ({"network": {**rules, "credentials": [credential, credential]}}, "/network/credentials/1/name"),
             ({"caches": {"a": {"path": "~/x"}, "b": {"path": "~/x/y"}}}, "/caches/b/path"),
             *(({"network": {**rules, "http": [{"host": "a.test", "methods": ["GET", name]}]}}, "/network/http/0/methods/1")

@@ -3,9 +3,12 @@
 that tier is gets named. Containers are simulated without privilege: Docker's filter by a helper, a
 limit of user namespaces and a masked /proc by unshare(1)."""
 
+import ctypes
 import json
 import os
+import shutil
 import signal
+import struct
 import subprocess
 import time
 import unittest
@@ -287,6 +290,50 @@ class Degraded(harness.Case):
             self.assertEqual(answer["stdout"], "there\n")
             (entry,) = [one for one in answer["sandbox"]["degraded"] if one["what"] == "proc"]
             self.assertIn("lists every process outside", entry["reason"])
+
+    def assert_cause(self, wrapper, layer, cause, mend, **options):
+        answer = self.under(wrapper, "-c", ": > ran", **options)
+        self.assert_error(answer, "layer_unavailable")
+        self.assertIn(f"the required layer '{layer}'", answer["error"]["message"])
+        self.assertIn(cause, answer["error"]["message"])
+        self.assertIn(mend, answer["error"]["hint"])
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_ids_that_are_not_mapped_are_named(self):
+        self.skip_unless_it_runs(["unshare", "-U", "true"])
+        self.assert_cause(["unshare", "-U"], "user", "is not mapped", "--map-current-user")
+
+    def test_a_root_that_may_not_map_itself_is_named(self):
+        bare = ["unshare", "-Ur", "setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]
+        self.skip_unless_it_runs([*bare, "true"])
+        self.assert_cause(bare, "user", "root without CAP_SETFCAP", "--cap-add SETFCAP")
+
+    @unittest.skipIf(harness.is_root(), "root reads every file")
+    def test_a_program_that_cannot_be_read_is_named(self):
+        shutil.copy(harness.SBX_RUN, self.base + "/closed")
+        os.chmod(self.base + "/closed", 0o111)
+        self.assert_cause(["sh", "-c", f'shift; exec {self.base}/closed "$@"', "sh"], "user",
+                          "cannot be read by the caller", "chmod a+r")
+
+    def test_a_landlock_domain_is_named(self):
+        libc = ctypes.CDLL(None)
+        restrict = 446
+        ruleset = libc.syscall(restrict - 2, struct.pack("Q", 1 << 11), ctypes.c_size_t(8), 0)
+        if ruleset < 0:
+            self.skipTest("no Landlock here")
+        self.addCleanup(os.close, ruleset)
+
+        def enter():
+            if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.syscall(restrict, ruleset, 0) != 0:
+                raise OSError("landlock_restrict_self")
+
+        self.assert_cause([], "mount", "a Landlock domain in force", "outside of it", preexec_fn=enter)
+
+    def test_a_proc_that_is_read_only_is_named(self):
+        closed = ["unshare", "-Urm", "sh", "-c", "mount --rbind /proc /proc && mount -o "
+                  'remount,bind,ro,nosuid,nodev,noexec /proc || exit 99; exec "$@"', "sh"]
+        self.skip_unless_it_runs([*closed, "true"])
+        self.assert_cause(closed, "user", "/proc is missing or read-only", "mount -t proc")
 
     def skip_unless_it_runs(self, command):
         if subprocess.run(command, capture_output=True, check=False).returncode != 0:
