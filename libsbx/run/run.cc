@@ -433,7 +433,8 @@ void CommandRun::attempt_failed(const Error& failure, bool is_refusal) {
   // It lives in the supervisor, which the next attempt replaces.
   // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const Error error = failure;
-  if (probed_ || !is_refusal) return fail(error);
+  const bool has_no_files = error.sys_errno == EMFILE || error.sys_errno == ENFILE;
+  if (probed_ || !is_refusal || has_no_files) return fail(error);
   probed_ = true;
   probe_layers(input_.facts);
   if (!any_obstacle()) return fail(error);

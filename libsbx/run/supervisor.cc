@@ -65,6 +65,13 @@ Result<Pipe> make_pipe() {
   return pipe;
 }
 
+Result<OwnedFd> open_null(int flags) {
+  OwnedFd null(open("/dev/null", flags | O_CLOEXEC));
+  if (null.is_open()) return null;
+  return Error{ErrorCode::kSetupFailed, "open(/dev/null): " + errno_text(errno), "open",
+               "make it anew: mknod -m 666 /dev/null c 1 3", errno};
+}
+
 // A prompt has no newline: its line is whole when nothing follows for so long.
 constexpr Milliseconds kRest{15};
 constexpr Milliseconds kReadsFor{1};
@@ -112,7 +119,7 @@ Supervisor::~Supervisor() {
 
 Status Supervisor::make_standard(Standard& standard) {
   if (input_.mode == OutputMode::kOwnTerminal) {
-    standard.null.reset(open("/dev/null", O_RDWR | O_CLOEXEC));
+    SBX_TRY(standard.null, open_null(O_RDWR));
     for (int& fd : standard.fds) fd = standard.null.get();
   }
   if (input_.mode != OutputMode::kCapture) return {};
@@ -124,7 +131,9 @@ Status Supervisor::make_standard(Standard& standard) {
     err_.fd = std::move(err.read);
     standard.err = std::move(err.write);
   }
-  if (input_.stdin_fd < 0) standard.null.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (input_.stdin_fd < 0) {
+    SBX_TRY(standard.null, open_null(O_RDONLY));
+  }
   standard.fds[0] = input_.stdin_fd < 0 ? standard.null.get() : input_.stdin_fd;
   standard.fds[1] = standard.out.get();
   standard.fds[2] = input_.merge ? standard.out.get() : standard.err.get();

@@ -88,6 +88,33 @@ class Surroundings(harness.Case):
             self.assertEqual(done.returncode, 125, (limit, done.stdout, done.stderr))
             self.assertFalse(ran, limit)
 
+    def test_each_limit_of_open_files_is_told_as_that(self):
+        for limit in range(6, 40):
+            done = self.raw("-c", "true", preexec_fn=lambda n=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+            answer = json.loads(done.stdout)
+            if done.returncode == 0:
+                return
+            self.assert_error(answer, "setup_failed")
+            self.assertRegex(answer["error"]["hint"], "limits? of open files", limit)
+        self.fail("it takes more than 40")
+
+    @unittest.skipIf(harness.is_root(), "of root no processes are counted")
+    def test_a_limit_of_processes_is_told_as_that(self):
+        done = self.raw("-c", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)))
+        answer = json.loads(done.stdout)
+        self.assertIn("(ulimit -u)", answer["error"]["hint"], answer)
+
+    def test_a_host_without_dev_null_is_told_as_that(self):
+        script = 'mount -t tmpfs none /dev || exit 99; exec "$@"'
+        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, "sh",
+                               harness.SBX_RUN, "-c", "true"], cwd=self.work, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=harness.BOUND, check=False)
+        if done.returncode == 99:
+            self.skipTest(done.stderr.decode())
+        answer = json.loads(done.stdout)
+        self.assert_error(answer, "setup_failed")
+        self.assertIn("open(/dev/null): ENOENT", answer["error"]["message"])
+
     def test_state_made_under_any_umask_can_be_entered_again(self):
         env = {**os.environ, "XDG_STATE_HOME": self.base + "/state", "HOME": self.base}
         log = self.base + "/log"
