@@ -350,6 +350,10 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
         "no overlay shows a file system that is mounted below its directory (findmnt lists them): "
         "unmount it, choose another workspace, or run with a new --layer NAME, which takes a copy";
   }
+  if (error == ENOENT && op.is<op::BindMask>()) {  // nothing is mounted over what has no name
+    out.hint =
+        "the file that is mounted there has been deleted outside: unmount it, or mount it anew";
+  }
   if (error == ESTALE) out.hint = "the path was replaced while the sandbox was built: run again";
   return out;
 }
