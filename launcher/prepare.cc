@@ -48,12 +48,13 @@ Result<std::string> real_directory(const std::string& path, const std::string& w
                                    ErrorCode code) {
   Result<std::string> real = real_path(path);
   struct stat info {};
-  const bool is_directory =
-      real.ok() && stat(real.value().c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-  if (is_directory) return real;
-  const int error = real.ok() ? ENOTDIR : real.error().sys_errno;
-  return Error{code, "no such directory: " + path + ": " + errno_text(error), where,
-               "name an existing directory", error};
+  const bool is_there = real.ok() && stat(real.value().c_str(), &info) == 0;
+  if (is_there && S_ISDIR(info.st_mode)) return real;
+  const int error = is_there ? ENOTDIR : real.ok() ? errno : real.error().sys_errno;
+  const char* const what =
+      error == EACCES ? "a directory above it cannot be entered: " : "no such directory: ";
+  return Error{code, what + path + ": " + errno_text(error), where, "name an existing directory",
+               error};
 }
 
 constexpr const char* kHere = "the current directory";

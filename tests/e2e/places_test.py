@@ -152,6 +152,16 @@ class Start(harness.Case):
         self.assertEqual(self.sh("pwd", "--workspace", self.work, "--cwd", ".",
                                  cwd=self.base + "/other")["stdout"], self.work + "\n")
 
+    @unittest.skipIf(harness.is_root(), "root searches every directory")
+    def test_one_below_what_cannot_be_entered_is_told_as_that(self):
+        os.makedirs(self.work + "/closed/here")
+        done = subprocess.run(["sh", "-c", 'cd closed/here && chmod 0 .. && "$@"; chmod 700 ..', "sh",
+                               harness.SBX_RUN, "-c", "true"], cwd=self.work, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=harness.BOUND, check=False)
+        answer = json.loads(done.stdout)
+        self.assert_error(answer, "path_not_found")
+        self.assertIn("a directory above it cannot be entered: .: EACCES", answer["error"]["message"])
+
     def test_a_visible_one_elsewhere_means_the_workspace(self):
         for here in ("/", "/usr", "/tmp"):
             self.assertEqual(self.sh("pwd", "--workspace", self.work, cwd=here)["stdout"],
