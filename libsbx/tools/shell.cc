@@ -114,8 +114,9 @@ void write_command(JsonWriter& out, const ToolCall& call, const ToolResult& resu
   write_exit_code(out, true, result);
   out.key("duration");
   out.thousandths(static_cast<std::int64_t>(duration_ms_of(result)));
-  write_member(out, "cwd", result.outcome == nullptr ? std::string_view() : result.outcome->cwd);
-  write_member(out, "command", call.request.command);
+  const Outcome* const ran = result.outcome.get();
+  write_member(out, "cwd", ran == nullptr ? std::string_view() : ran->cwd);
+  write_member(out, "command", ran == nullptr ? call.request.command : ran->command);
   write_exceptions(out, result);
 }
 

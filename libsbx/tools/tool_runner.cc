@@ -126,6 +126,8 @@ void ToolRunner::finish(Running& running, Result<TaskPointer> answer) {
     result = result_of(running.call, answer.value(), is_poll ? cursor(task) : 0);
     if (is_poll) move_cursor(task, result.output->next);
   } else {
+    std::string& named = running.call.task_id;  // where there is no such task, any text
+    if (!named.empty()) named = service_.redacted({answer.error().code, named, "", ""}).message;
     result.error = service_.redacted(std::move(answer.error()));
   }
   result.cancelled_by = ended_by_;

@@ -187,7 +187,7 @@ class ShellTest(ToolCase):
     def test_b9_secrets_are_redacted(self):
         token = "ghp_" + "a1B2" * 9
         answer = self.json_tool("shell", {"command": f"echo token {token}"})
-        self.assertNotIn(token, answer["stdout"])
+        self.assertNotIn(token, json.dumps(answer))
         self.assertIn("[REDACTED]", answer["stdout"])
         profile = self.profile({"extends": "tool-shell",
                                 "output": {"patterns": ["internal-[0-9]+"]}})

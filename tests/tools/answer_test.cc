@@ -136,6 +136,7 @@ TEST(AnswerBashOutput, GivesTheStateWhatIsNewAndTheEnd) {
 TEST(AnswerShell, HasThePagesFields) {
   Outcome outcome = exited(0, "ok");
   outcome.duration_ms = 1420.4;
+  outcome.command = "pytest -v";  // redacted
   const ToolAnswer out = answer("shell", R"({"command":"pytest -v"})", std::move(outcome));
   EXPECT_EQ(json::parse(out.own_text()),
             json::parse(R"({"stdout":"ok","stderr":"","exit_code":0,"duration":1.42,
