@@ -112,8 +112,15 @@ class Busy(kept_harness.Kept):
         self.assertIsNotNone(peer.hear())  # it is ready
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(path)
-            client.sendall(b'{"jsonrpc": "2.0", "id": 1, "method": "layer.diff", "params": {}}\n')
+            client.sendall(b'{"jsonrpc": "2.0", "id": 77, "method": "layer.diff", "params": {}}\n')
             self.assertTrue(harness.until(self.helpers))
+            for _ in range(2):  # another client cancels nothing of it, nor does the end of one
+                with socket.socket(socket.AF_UNIX) as other:
+                    other.connect(path)
+                    with other.makefile("rwb") as file:
+                        answer = session_harness.Peer(file, file).call("cancel", id=77)
+                self.assertEqual(answer, {"cancelled": False})
+                self.assertNotEqual(self.helpers(), [])
         self.assertTrue(harness.until(lambda: not self.helpers(), 3))
         self.assertIsNone(process.poll())
 
