@@ -82,8 +82,8 @@ class RulePlanner {
     for (const Node& node : view_.tools) grant(node, kRead);
     for (const ViewRoot& root : view_.roots) {
       if (root.access == Access::kNone) continue;
-      handled_here_ = root.noexec ? handled_ & ~kLandlockFsExecute : handled_;
-      grant(root.node, root.access == Access::kReadWrite ? write_ : read_);
+      const std::uint64_t rights = root.access == Access::kReadWrite ? write_ : read_;
+      grant(root.node, root.noexec ? rights & ~kLandlockFsExecute : rights);
     }
     builder_.add(op::LandlockAllowHeld{kLandlockFsReadFile,
                                        handled_ & (kLandlockFsWriteFile | kLandlockFsTruncate)},
@@ -98,7 +98,7 @@ class RulePlanner {
   }
 
   void allow(std::string_view path, std::uint64_t rights, bool is_directory, op::FileId file = {}) {
-    rights &= handled_here_ & (is_directory ? ~std::uint64_t{0} : kFileRights);
+    rights &= handled_ & (is_directory ? ~std::uint64_t{0} : kFileRights);
     if (rights == 0) return;
     builder_.add(op::LandlockAllow{builder_.text(path), rights, file}, Layer::kLandlock);
   }
@@ -134,6 +134,7 @@ class RulePlanner {
                        [&](const ViewRoot& root) {
                          return root.node.path != path && is_below(root.node.path, path) &&
                                 (root.access == Access::kNone ||
+                                 (root.noexec && (rights & kLandlockFsExecute) != 0) ||
                                  (root.access == Access::kReadOnly && is_write(rights)));
                        }) ||
            (is_write(rights) && std::any_of(view_.protects.begin(), view_.protects.end(),
@@ -172,8 +173,10 @@ class RulePlanner {
            "renamed or removed directly in it");
     }
     // Reading may be granted whole where nothing below is hidden.
-    if (is_write(rights) && !has_narrower_below(node.path, read_)) {
-      allow(node, read_);
+    std::uint64_t whole = rights & read_;
+    if (has_narrower_below(node.path, whole)) whole &= ~kLandlockFsExecute;
+    if (!has_narrower_below(node.path, whole)) {
+      allow(node, whole);
     } else {
       not_listed_.push_back(node.path);
     }
@@ -183,7 +186,7 @@ class RulePlanner {
       if (root_at(entry.path) != nullptr) continue;  // granted for itself
       if (is_private(entry.path)) continue;
       const bool is_protected = protect_at(entry.path) != nullptr;
-      grant(entry, is_protected ? read_ : rights);
+      grant(entry, is_protected ? rights & read_ : rights);
     }
   }
 
@@ -225,7 +228,6 @@ class RulePlanner {
   std::uint64_t read_ = kRead;
   std::uint64_t write_ = kWrite;
   std::uint64_t handled_;
-  std::uint64_t handled_here_ = handled_;  // in the root that is granted
   std::vector<std::string> not_listed_;
 };
 

@@ -40,25 +40,33 @@ std::vector<std::string> tool_names(const Policy& policy, const Request& request
 
 // Landlock without a mount view grants directory by directory where something inside is narrower.
 Status list_narrowed(View& view, const Policy& policy) {
-  const auto list_above = [&](const std::string& path) -> Status {
-    for (const ViewRoot& root : view.roots) {
-      if (root.access == Access::kNone || root.node.path == path ||
-          !is_below(path, root.node.path) || root.node.kind != NodeKind::kDirectory) {
-        continue;
-      }
-      for (std::size_t at = root.node.path.size(); at != std::string::npos && at < path.size();
-           at = path.find('/', at + 1)) {
-        const std::string parent = at == 0 ? "/" : path.substr(0, at);
-        SBX_CHECK_OK(list_directory(view, parent));
-      }
+  const auto list_from = [&](const Node& holder, const std::string& path) -> Status {
+    if (holder.kind != NodeKind::kDirectory || holder.path == path ||
+        !is_below(path, holder.path)) {
+      return {};
+    }
+    for (std::size_t at = holder.path == "/" ? 0 : holder.path.size(); at != std::string::npos;
+         at = path.find('/', at + 1)) {
+      SBX_CHECK_OK(list_directory(view, at == 0 ? "/" : path.substr(0, at)));
     }
     return {};
   };
-  for (std::size_t i = 0; i < view.roots.size(); ++i) {
-    SBX_CHECK_OK(list_above(view.roots[i].node.path));
+  const auto list_above = [&](const std::string& path) -> Status {
+    for (const ViewRoot& root : view.roots) {
+      if (root.access != Access::kNone) SBX_CHECK_OK(list_from(root.node, path));
+    }
+    return {};
+  };
+  const bool shows_host = policy.sandbox.filesystem.base == Base::kHost;
+  for (const ViewRoot& root : view.roots) {
+    SBX_CHECK_OK(list_above(root.node.path));
+    if (root.access != Access::kNone && !root.noexec) continue;
+    if (shows_host) {
+      SBX_CHECK_OK(list_from(Node{"/", NodeKind::kDirectory, 0, 0}, root.node.path));
+    }
+    for (const Node& node : view.system) SBX_CHECK_OK(list_from(node, root.node.path));
   }
-  for (std::size_t i = 0; i < view.protects.size(); ++i) {
-    const ViewProtect& protect = view.protects[i];
+  for (const ViewProtect& protect : view.protects) {
     if (protect.is_only_reported()) continue;
     SBX_CHECK_OK(list_above(protect.node.path));
   }
@@ -70,18 +78,10 @@ Status list_narrowed(View& view, const Policy& policy) {
   }
   for (const Node& node : view.denied) {
     if (node.kind == NodeKind::kLink) continue;
-    if (policy.sandbox.filesystem.base == Base::kHost) SBX_CHECK_OK(list_directory(view, "/"));
+    if (shows_host) SBX_CHECK_OK(list_directory(view, "/"));
     for (std::size_t at = node.path.find('/', 1); at != std::string::npos;
          at = node.path.find('/', at + 1)) {
       SBX_CHECK_OK(list_directory(view, node.path.substr(0, at)));
-    }
-  }
-  if (policy.sandbox.filesystem.base == Base::kHost) {
-    for (const ViewRoot& root : view.roots) {
-      if (root.access != Access::kNone) continue;
-      for (std::size_t at = 0; at != std::string::npos; at = root.node.path.find('/', at + 1)) {
-        SBX_CHECK_OK(list_directory(view, at == 0 ? "/" : root.node.path.substr(0, at)));
-      }
     }
   }
   return {};
