@@ -249,8 +249,8 @@ Status check_standard_descriptor(int fd) {
   if (!S_ISDIR(info.st_mode) && (flags & O_PATH) == 0) return {};
   return Error{ErrorCode::kBadDescriptor,
                "descriptor " + std::to_string(fd) +
-                   " is a directory: it would lead out of the "
-                   "sandbox",
+                   (S_ISDIR(info.st_mode) ? " is a directory" : " is opened with O_PATH") +
+                   ": it would lead out of the sandbox",
                "descriptor " + std::to_string(fd), "give a file, a pipe or /dev/null"};
 }
 
