@@ -117,6 +117,8 @@ class Origin(socketserver.StreamRequestHandler):
     WebSocket that sends back what comes, to /ws-cut one that says its Authorization in pieces; to /early
     413 before it has read the body; to /late after three seconds; else what it was asked, as JSON, with the connection kept."""
 
+    disable_nagle_algorithm = True  # a body would wait for the acknowledgement of its head
+
     def setup(self):
         super().setup()
         self.count = 0
