@@ -382,6 +382,12 @@ class ManagedTest(ManagedCase):
         lines = [json.loads(line) for line in open(required)]
         self.assertEqual([line["command"] for line in lines], ["echo one", "echo two", "echo three"])
         self.assertEqual(len(open(own).readlines()), 1)
+        # Where it lies in the workspace, no command writes to it.
+        within = self.work + "/log.jsonl"
+        self.managed({"audit": {"file": within}})
+        self.fine("--", "true")
+        self.fine("-c", "! (echo forged >> log.jsonl); ! mv log.jsonl other; ! rm -f log.jsonl")
+        self.assertEqual([json.loads(line)["status"] for line in open(within)], ["exited"] * 2)
         self.managed({"audit": {"file": self.base + "/nowhere/log"}})
         self.assert_error(self.answer("--", "true"), "output_unwritable")
 
@@ -457,9 +463,10 @@ class ManagedTest(ManagedCase):
         done = self.within([*drop, "-c", "touch made; id -u"])
         self.assertIn("Read-only", json.loads(done.stdout)["stderr"], done)
         for make in (lambda: os.chown(path, 12345, 12345), lambda: os.chmod(path, 0o600),
-                     lambda: os.chmod(self.etc + "/managed.d", 0o700)):
+                     lambda: os.chmod(self.etc, 0o700), lambda: os.chmod(self.etc + "/managed.d", 0o700)):
             os.chown(path, 0, 0)
             os.chmod(path, 0o644)
+            os.chmod(self.etc, 0o755)
             make()
             done = self.within([*drop, "-c", "touch made"])
             self.assertEqual(json.loads(done.stdout)["error"]["code"], "managed_policy", done)
