@@ -92,6 +92,14 @@ class Environment(harness.Case):
         seen = self.inside("--env", "SET=ftp://a:set@h", env={"SITE": "ftp://ann:secret@h.test/x"})
         self.assertEqual((seen["SITE"], seen["SET"]), ("ftp://h.test/x", "ftp://a:[REDACTED]@h"))
 
+    def test_what_a_credential_comes_from_stays_outside_without_a_network_too(self):
+        """Also where another name holds its value."""
+        profile = self.profile({"network": {"mode": "allowlist", "allow": ["api.test"], "credentials": [
+            {"name": "API", "host": "api.test", "header": "X-Api", "from": {"env": "SOURCE"}}]}})
+        seen = self.inside("--profile", profile, "--net", "none",
+                           env={"SOURCE": "abcdefgh12345678", "OTHER": "xx-abcdefgh12345678-yy"})
+        self.assertEqual({"SOURCE", "OTHER", "API", "PROJECT"} & set(seen), {"PROJECT"})
+
     def test_strict_keeps_safe_names_only(self):
         seen = self.inside("--scrub", "strict")
         self.assertNotIn("PROJECT", seen)

@@ -463,6 +463,10 @@ class Verbs(harness.Case):
         self.assertEqual([error["where"] for error in errors], ["/filesystem/overlay"])
         self.assert_error(self.run_json("--profile", path, "--", "true"), "layer_unavailable")
 
+    def test_no_overlay_lies_over_a_writable_host(self):
+        path = self.profile({"filesystem": {"base": "host", "roots": [{"path": "/", "access": "rw"}]}})
+        self.assert_error(self.sh("true", "--overlay", "--profile", path), "path_refused")
+
     def test_every_shipped_profile_runs_or_explains_or_says_why_not(self):
         names = [entry["name"] for entry in json.loads(self.text("profile", "list", "--json"))]
         for name in ("default", "readonly", "strict", "build", "network", "unconfined"):
