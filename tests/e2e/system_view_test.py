@@ -65,6 +65,13 @@ class Proc(ViewCase):
         self.assertNotIn("tell-tale", out)
         self.assertNotIn("sbx-run", out)
 
+    def test_pid_1_tells_nothing_without_landlock_either(self):
+        profile = self.profile({"landlock": {"mode": "off"}, "isolation": {"require": []},
+                                "filesystem": {"replaced": "report"}, "network": {"mode": "outbound"}})
+        answer = self.sh("for f in maps mem environ auxv; do head -c1 /proc/1/$f && echo READ $f; done; true",
+                         "--profile", profile)
+        self.assertEqual((answer["stdout"], answer["stderr"].count("\n")), ("", 4), answer)
+
     def test_sys_shows_the_limits_processors_and_memory_and_nothing_else_of_the_machine(self):
         shown = ("/sys/devices/system/cpu/", "/sys/devices/system/node/", "/sys/kernel/mm/")
         found = self.out("find /sys -type f -o -type l").split("\n")
