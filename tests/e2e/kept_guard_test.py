@@ -65,7 +65,7 @@ run w --layer y -- true | grep -o '"kind":"copy"'
 cd w; "$SBX_RUN" layer discard x > /dev/null; "$SBX_RUN" layer discard y > /dev/null
 run . --layer x -- true | grep -o '"kind":"overlay"'
 """)
-        self.assertEqual(out.split("\n"), ["1500", '"kind":"copy"', "at", "end", "w", '"stdout":"new\\n"',
+        self.assertEqual(out.split("\n"), ["1755", '"kind":"copy"', "at", "end", "w", '"stdout":"new\\n"',
                                            '"kind":"copy"', '"kind":"overlay"', ""])
 
     def test_one_that_sbx_did_not_make_is_not_trusted(self):
@@ -175,12 +175,21 @@ class Protected(Kept):
                 self.refused("path_refused", "commit", name)
                 self.assertEqual(self.read(path), "mine\n")
 
+    def test_what_the_commits_profile_protects_is_not_committed(self):
+        """Though the runs that filled the layer did not."""
+        self.put("named", "mine\n")
+        self.inside("echo x > named; echo x > free")
+        profile = self.profile({"filesystem": {"+protect": ["named"]}})
+        answer = self.refused("path_refused", "commit", "x", "--profile", profile)
+        self.assertEqual(answer["changes"], [{"path": self.work + "/named", "kind": "protected"}])
+        self.assertEqual((self.read("named"), os.listdir(self.work)), ("mine\n", ["named"]))
+
 
 class Shown(Kept):
     """Runs that are shown the state directory, as by a home that is a root."""
 
     def while_another_holds_a_layer(self, *arguments, **options):
-        with subprocess.Popen([harness.SBX_RUN, "run", "--layer", "x", "-c", "echo hush > .env; read -r"],
+        with subprocess.Popen([harness.SBX_RUN, "exec", "--layer", "x", "-c", "echo hush > .env; read -r"],
                               env=self.environment, cwd=self.work, stdin=subprocess.PIPE,
                               stdout=subprocess.DEVNULL) as run:
             try:
