@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import socket
 import subprocess
 import unittest
 
@@ -139,18 +140,28 @@ class GrantTest(harness.Case):
             self.at_the_terminal(source, lambda answer=answer: answer)
             self.assertEqual("bpf" in open(self.file).read(), is_written)
 
+    def test_the_question_moves_no_cursor(self):
+        self.file = self.write("own\x1b[31m.json", '{"extends": "default"}')
+        shown = self.at_the_terminal(self.write("result.json", self.result('seccomp.allow += ["bpf"]')), lambda: "n")
+        self.assertNotIn(b"\x1b", shown)
+        self.assertIn(b"own\\x1b[31m.json? [y/N] ", shown)
+
     def at_the_terminal(self, source, *answers):
+        """What was shown until the last answer."""
         pid, fd = pty.fork()
         if pid == 0:
             os.environ["HOME"] = self.home
             os.execv(harness.SBX_RUN, [harness.SBX_RUN, "profile", "grant", self.file, "--from", source])
+        shown = b""
         for answer in answers:
             seen = b""
             while b"[y/N] " not in seen:
                 seen += os.read(fd, 4096)
             os.write(fd, answer().encode() + b"\n")
+            shown += seen
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
         os.close(fd)
+        return shown
 
     def test_an_edit_while_it_asks_stays_and_it_asks_again(self):
         source = self.write("result.json", self.result('seccomp.allow += ["bpf"]'))
@@ -201,6 +212,9 @@ class GrantTest(harness.Case):
         os.symlink("../dot/aws", self.home + "/.aws")
         os.symlink(self.home + "/.ssh", self.base + "/link")
         os.link(self.write("home/.ssh/deep/key", "PRIVATE"), self.base + "/hard")
+        with socket.socket(socket.AF_UNIX) as daemon:
+            daemon.bind(self.base + "/docker.sock")
+        os.symlink("docker.sock", self.base + "/plain")
         before = open(self.file).read()
         root = 'filesystem.roots += [{"path": "%s", "access": "ro"}]'
         for text in (root % (self.base + "/link/id_rsa"), root % (self.base + "/hard"),
@@ -208,6 +222,7 @@ class GrantTest(harness.Case):
                      root % (self.base + "/*/.ssh"), root % (self.home + "/.s*"),
                      f'network.unix_sockets += ["{self.home}/.ssh"]',
                      f'network.unix_sockets += ["{self.base}/link/id_rsa"]',
+                     f'network.unix_sockets += ["{self.base}/plain"]',
                      'network.unix_sockets += ["${ssh_agent}"]', 'filesystem.devices += ["/dev/*"]',
                      'network.allow += ["169.0.0.0/8:80"]', 'network.allow += ["[fe80::1]:80"]'):
             done = self.grant("--yes", result=self.result(text), status=125)
@@ -252,6 +267,31 @@ class GrantTest(harness.Case):
                      self.file, "--yes"], input=text.encode(), capture_output=True, check=False,
                     env={"PATH": os.environ["PATH"], **home}, timeout=harness.BOUND)
                 self.assertEqual((done.returncode, b"refused: " in done.stderr), (125, True), done)
+
+    def in_own_mounts(self, script, grant):
+        """What `profile grant` of this says where the script has changed what is mounted."""
+        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c",
+                               f'({script}) || exit 77; exec "$@"', "sh",
+                               harness.SBX_RUN, "profile", "grant", self.file, "--yes"],
+                              input=self.result(grant).encode(), capture_output=True, check=False,
+                              env={**os.environ, "HOME": self.home}, timeout=harness.BOUND)
+        if done.returncode == 77:
+            self.skipTest(done.stderr.decode())
+        return done
+
+    def test_nor_what_is_private_in_etc(self):
+        """By its mode alone: no table names it."""
+        mount = "set -e; mount -t tmpfs none /etc/default; cd /etc/default; echo x > %s; chmod %s %s"
+        root = 'filesystem.roots += [{"path": "/etc/default/%s", "access": "ro"}]'
+        for name, mode, status in (("shut", "600", 125), ("open", "644", 0)):
+            done = self.in_own_mounts(mount % (name, mode, name), root % name)
+            self.assertEqual((done.returncode, b"refused: " in done.stderr), (status, status != 0), done)
+
+    @unittest.skipUnless(harness.is_root(), "only root makes a node of a disk")
+    def test_nor_a_disk_under_any_name(self):
+        done = self.in_own_mounts("set -e; mount -t tmpfs none /dev/shm; mknod /dev/shm/plain b 254 0",
+                                  'filesystem.devices += ["/dev/shm/plain"]')
+        self.assertEqual((done.returncode, b"refused: " in done.stderr), (125, True), done)
 
     def test_programs_go_into_a_list_that_is_there(self):
         """Where there is none, one would take away every other program."""
