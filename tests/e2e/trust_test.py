@@ -279,8 +279,31 @@ class TrustTest(harness.Case):
         self.assert_without()
         self.change("trust", status=125)
         os.chmod(place, 0o700)
+        if harness.is_root():
+            os.chown(place, 12345, 12345)
+            self.assert_without()
+            os.chown(place, 0, 0)
+        os.rename(place, place + "s")
+        os.symlink("trusts", place)
+        self.assert_without()
+        os.remove(place)
+        os.rename(place + "s", place)
         self.assertEqual(stat.S_IMODE(os.stat(place + "/" + os.listdir(place)[0]).st_mode), 0o600)
         self.assert_with()
+
+    def test_what_a_run_holds_in_the_place_of_a_nearer_one_is_none(self):
+        self.change("trust")
+        sub = self.work + "/sub"
+        os.mkdir(sub)
+        with subprocess.Popen([harness.SBX_RUN, "exec", "-c", "touch at; read -r end"], cwd=sub, env=self.env(),
+                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as run:
+            try:
+                self.assertTrue(harness.until(lambda: os.path.exists(sub + "/at")))
+                self.assertTrue(os.path.lexists(sub + "/.sbx"))
+                self.assert_with(cwd=sub)
+            finally:
+                run.stdin.close()
+        self.assertEqual(os.listdir(sub), ["at"])
 
     def test_a_nearer_one_that_is_not_trusted_does_not_hide_the_trusted_one_without_a_word(self):
         self.change("trust")
@@ -329,6 +352,9 @@ class TrustTest(harness.Case):
                 shown = screen.read(65536)
             self.assertNotRegex(shown, b"[\x1b\a]")
             self.assertIn(b"a\\x1b[2J\\x0ab\\x07/.sbx/profile.json", shown)
+        done = self.raw("exec", "-c", "true", cwd=odd, env=self.env())
+        self.assertNotRegex(done.stderr, b"[\x1b\a]")
+        self.assertIn(b"a\\x1b[2J\\x0ab\\x07/.sbx/profile.json", done.stderr)
 
     def test_says_what_is_wrong(self):
         answer = self.change("trust", cwd="/", status=125)
