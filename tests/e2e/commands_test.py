@@ -234,14 +234,20 @@ class Approval(Case):
         self.assertIn(b"; the approval named is for another request, or used up, or too old; run it once with",
                       text.stdout + text.stderr)
 
-    def at_terminal(self, answer):
-        """exec on a terminal; what was shown, and the exit status."""
+    def at_terminal(self, answer, before=b"",
+                    command="touch ran; echo done; git reset --hard 2>/dev/null; true"):
+        """exec on a terminal where something was typed before; what was shown, and the exit status."""
+        held, typed = os.pipe()
         pid, fd = pty.fork()
         if pid == 0:
+            os.close(typed)
+            os.read(held, 1)
             os.chdir(self.work)
             os.execv(SBX_RUN, [SBX_RUN, "exec", "--profile", self.profile_path, "--result-file",
-                               self.base + "/result.json", "-c",
-                               "touch ran; echo done; git reset --hard 2>/dev/null; true"])
+                               self.base + "/result.json", "-c", command])
+        os.close(held)
+        os.write(fd, before)
+        os.close(typed)
         shown = b""
         sent = False
         while True:
@@ -272,6 +278,16 @@ class Approval(Case):
         with open(self.base + "/result.json") as file:
             started = datetime.datetime.fromisoformat(json.load(file)["started_at"].replace("Z", "+00:00"))
         self.assertGreater(started.timestamp(), self.answered - 0.01)
+
+    def test_what_was_typed_before_the_question_is_no_answer(self):
+        shown, status = self.at_terminal(b"no\n", before=b"yes\n")
+        self.assertEqual((status, self.ran()), (3, False), shown)
+
+    def test_the_question_shows_the_command_as_it_is(self):
+        shown, status = self.at_terminal(b"no\n", command="touch ran; rm -rf build \"$X\" # \x1b[2K\x1b[31mX")
+        self.assertEqual((status, self.ran()), (3, False), shown)
+        self.assertNotIn("\x1b", shown)
+        self.assertIn("rm -rf build \"$X\" # \\x1b[2K\\x1b[31mX", shown)
 
     def test_anything_but_yes_is_a_no(self):
         for answer in (b"\n", b"no\n", b"yess\n", b"\x04", b"\x03"):
