@@ -268,6 +268,14 @@ class Socket(session_harness.Case):
         _, path, _ = self.socket_server()
         self.connect(path).call("list")
 
+    def test_the_end_of_one_leaves_the_socket_of_one_that_came_later(self):
+        first, path, _ = self.socket_server()
+        os.unlink(path)
+        self.socket_server()
+        first.terminate()
+        self.assertEqual(first.wait(session_harness.PATIENCE), 0)
+        self.connect(path).call("list")
+
     def test_a_stale_socket_without_a_watchdog_is_replaced(self):
         path = os.path.join(self.runtime, "s.sock")
         stale = socket.socket(socket.AF_UNIX)
