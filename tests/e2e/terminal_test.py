@@ -300,6 +300,37 @@ class KeptShell(Programs):
                 getattr(self, name)()
 
 
+class Answers(session_harness.Case):
+    ASKS = """stty -icanon -echo
+        while :; do
+          until [ -e ask ]; do sleep 0.05; done
+          read -r seconds < ask; rm ask
+          printf '\\033[6n'; x=; IFS= read -r -t "$seconds" -d R x; echo "got<${x#?}>"
+        done"""
+
+    def test_the_screen_answers_only_while_nobody_is_attached(self):
+        _, path, _ = self.socket_server("--workspace", self.work)
+        self.peer = self.connect(path)
+        self.task = self.peer.call("start", argv=["bash", "-c", self.ASKS], pty=True, follow=False)["task_id"]
+        self.assertRegex(self.answer(20), r"\[\d+;\d+")
+        watcher = self.connect(path)
+        watcher.call("attach", task_id=self.task)
+        self.assertEqual(self.answer(1), "")
+        watcher.close()
+        watcher.socket.close()
+        self.assertTrue(until(lambda: self.answer(1) != ""))
+
+    def answer(self, seconds):
+        """To the question of the program where the cursor is, which it waits so long for."""
+        count = len(self.told())
+        os.rename(self.write("work/asks", f"{seconds}\n"), self.work + "/ask")
+        self.assertTrue(until(lambda: len(self.told()) > count))
+        return self.told()[-1]
+
+    def told(self):
+        return re.findall("got<(.*)>", self.peer.call("output", task_id=self.task)["stdout"])
+
+
 class Attached(session_harness.Case):
     def start(self, command):
         return self.verb("start", "--session", "a", "--pty", "-c", command)["task_id"]
