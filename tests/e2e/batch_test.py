@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import random
+import shutil
 import signal
 import struct
 import subprocess
@@ -317,6 +318,26 @@ class Ends(Case):
             done.communicate(timeout=BOUND)
             self.check_once_each(count, order)
             self.assert_nothing_left()
+
+    def test_between_two_files_leave_a_result_in_both_that_is_given_once(self):
+        path = self.tasks([{"id": name, "command": "true"} for name in "ab"])
+        ordered = ["--order", "input", "--results", self.out(), path]
+        self.batch(*ordered)
+        with open(self.out()) as file:
+            self.write("out.held", file.readline())
+        self.batch("--resume", *ordered)
+        self.assertEqual([result["id"] for result in self.results(self.out())], ["a", "b"])
+
+    def test_of_every_server_that_is_started_are_an_error(self):
+        shutil.copy(os.path.join(os.path.dirname(SBX_RUN), "sbx-batch"), self.base)
+        self.write("sbx-run", "#!/usr/bin/python3\nimport socket\n"
+                   "peer = socket.socket(fileno=3)\nlines = peer.makefile()\nlines.readline()\n"
+                   "peer.sendall(b'{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}\\n')\nlines.readline()\n", 0o755)
+        done = subprocess.run([os.path.join(self.base, "sbx-batch"), "--retries=4",
+                               self.tasks([{"id": "a", "command": "true"}])],
+                              env=self.env, capture_output=True, timeout=BOUND, check=False)
+        self.assertEqual(done.returncode, 125, done)
+        self.assertIn(b"again and again", done.stderr)
 
     def test_are_not_those_of_the_server(self):
         path = self.tasks([{"id": "a", "command": "echo x >> tries; sleep 600"},
