@@ -155,6 +155,14 @@ class Starve(session_harness.Case):
         self.write("work/gone.py", GONE)
         self.assertEqual(self.out(f"{PYTHON} gone.py"), "started connected\n")
 
+    def test_a_line_without_an_end_that_is_looked_through_takes_little_memory_of_its_server(self):
+        process, peer = self.server("--workspace", self.work)
+        peer.call("run", command="true")
+        before = self.peak(process)
+        task = peer.call("start", argv=["head", "-c", "48M", "/dev/zero"], match="never")["task_id"]
+        self.assertEqual(peer.call("wait", task_id=task, timeout_ms=100_000)["stdout_bytes"], 48 << 20)
+        self.assertLess(self.peak(process) - before, 24 << 10)
+
     def test_a_task_that_is_slow_to_look_at_takes_no_time_of_its_server(self):
         self.write("work/walk.py", WALK)
         process, peer = self.server("--workspace", self.work)
@@ -354,6 +362,12 @@ class Starve(session_harness.Case):
         with open(f"/proc/{process.pid}/{part}stat") as stat:
             fields = stat.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    @staticmethod
+    def peak(process):
+        """The most memory that it has had at once, in KiB."""
+        with open(f"/proc/{process.pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 
     @unittest.skipUnless(harness.is_root(), "the rights that root has over others' files")
     def test_connect_tells_nothing_of_anothers_closed_directory(self):
