@@ -196,12 +196,25 @@ class Host(Program):
     def test_need_not_take_notifications(self):
         self.scenario("untaken")
 
-    def test_killed_takes_everything_along_within_a_second(self):
+    def stays(self, **options):
         host = subprocess.Popen([self.build(f"{SOURCE}/capi"), "stay", self.work], env=self.env,
-                                cwd=self.base, stdout=subprocess.PIPE, text=True)
+                                cwd=self.base, stdout=subprocess.PIPE, text=True, **options)
         self.addCleanup(self.end, host)
         host.stdin = host.stderr = None
         self.assertEqual(host.stdout.readline(), "ready\n")
+        return host
+
+    def test_hands_its_helper_no_descriptor(self):
+        with open(self.write("held", "")) as held:
+            os.dup2(held.fileno(), 77)  # beyond those that it gets anew
+            self.addCleanup(os.close, 77)
+            host = self.stays(pass_fds=[77])
+        holders = [pid for pid in session_harness.processes(self.marker)
+                   if os.path.realpath(f"/proc/{pid}/fd/77") == held.name]
+        self.assertEqual(holders, [host.pid])
+
+    def test_killed_takes_everything_along_within_a_second(self):
+        host = self.stays()
         # The helper, and the shells of the task and of the run, which name the workspace.
         self.assertGreaterEqual(len(session_harness.processes(self.work)), 3)
         host.send_signal(signal.SIGKILL)
