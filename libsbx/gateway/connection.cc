@@ -198,7 +198,8 @@ void RelayedConnection::relay(OwnedFd server) {
   if (record_->is_read) {
     const std::string name =
         destination_.name.empty() ? ip_text(destination_.endpoint.address) : destination_.name;
-    HttpPair pair{name, destination_.endpoint.port, std::move(client_), std::move(server)};
+    HttpPair pair{name, destination_.endpoint.port, std::move(client_), std::move(server),
+                  &context_};
     handed_over_ = context_.http->hand_over(std::move(pair), weak_from_this());
     if (handed_over_ == 0) return on_refusal();
     if (context_.has_ended) note_end();

@@ -33,6 +33,7 @@ struct HttpPair {
   int port = 0;
   OwnedFd client;
   OwnedFd server;
+  const void* run = nullptr;  // one and the same of all that a run has
 };
 
 class HttpGate {

@@ -62,6 +62,11 @@ bool Http1::step_request() {
       return read_head();
     case Asking::kBody:
       return pass_body();
+    case Asking::kWaits:
+      // Whoever waited for the operator has left.
+      if (has_told_ || !client_.is_at_end()) return false;
+      close_politely();
+      return true;
     default:
       return false;
   }
@@ -118,7 +123,7 @@ void Http1::begin() {
   }
   if (!judged_.asks) return send_request();
   const std::string size = request_.body == Body::kChunked ? "" : std::to_string(request_.length);
-  context_.ask(peer_, judged_, size, [weak = weak_from_this()](bool is_allowed) {
+  question_ = context_.ask(peer_, judged_, size, [weak = weak_from_this()](bool is_allowed) {
     const auto self = weak.lock();
     if (!self || self->is_over_ || self->asking_ != Asking::kWaits) return;
     if (is_allowed) {
@@ -218,6 +223,7 @@ void Http1::refuse(const Refusal& refusal, bool can_go_on) {
 void Http1::tell() {
   if (std::exchange(has_told_, true)) return;
   if (asking_ == Asking::kWaits) {  // for the operator, in vain
+    context_.withdraw(question_);
     tell_refusal(context_, peer_, number_, judged_.exchange, not_allowed(judged_));
   } else {
     context_.tell_exchange(peer_, number_, judged_.exchange);

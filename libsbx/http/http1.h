@@ -81,7 +81,8 @@ class Http1 : public Dialogue, public std::enable_shared_from_this<Http1> {
   std::size_t number_ = 0;
   Head request_;
   Judged judged_;
-  std::uint64_t left_ = 0;  // of a body with a length
+  std::uint64_t question_ = 0;  // to the operator
+  std::uint64_t left_ = 0;      // of a body with a length
   std::optional<ChunkReader> chunks_;
   std::string held_;  // of the request's body: it may begin a placeholder
   bool has_told_ = true;

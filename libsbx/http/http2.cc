@@ -53,7 +53,9 @@ bool Http2::advance() {
   const bool is_done = nghttp2_session_want_read(client) == 0 &&
                        nghttp2_session_want_write(client) == 0 && client_.out.empty();
   if ((is_done && !has_unsent()) ||
-      (client_.is_at_end() && client_.in.empty() && exchanges_.empty())) {
+      (client_.is_at_end() && client_.in.empty() &&
+       std::all_of(exchanges_.begin(), exchanges_.end(),
+                   [](const auto& each) { return waits_for_operator(*each.second); }))) {
     is_over_ = true;
     return true;
   }
@@ -240,7 +242,7 @@ void Http2::begin(std::int32_t id) {
   if (!exchange->judged.asks) return send_request(*exchange);
   const Field* const length = find_field(exchange->head.fields, "content-length");
   const std::string size = exchange->request_ended ? "0" : length == nullptr ? "" : length->value;
-  context_.ask(peer_, exchange->judged, size, [weak = weak_from_this(), id](bool is_allowed) {
+  const auto answer = [weak = weak_from_this(), id](bool is_allowed) {
     const auto self = weak.lock();
     Exchange* const asked = self && !self->is_over_ ? self->find(kClient, id) : nullptr;
     if (asked == nullptr || asked->is_refused) return;
@@ -250,7 +252,8 @@ void Http2::begin(std::int32_t id) {
       self->refuse(*asked, not_allowed(asked->judged));
     }
     self->wake_();
-  });
+  };
+  exchange->question = context_.ask(peer_, exchange->judged, size, answer);
 }
 
 // It is told of before the origin can see any of it.
@@ -378,7 +381,7 @@ void Http2::end_request(Exchange& exchange) {
   wake_();
 }
 
-void Http2::note_closed(Side side, std::int32_t id) {
+void Http2::note_closed(Side side, std::int32_t id, std::uint32_t error) {
   Exchange* const exchange = find(side, id);
   if (exchange == nullptr) return;
   exchange->is_closed[side] = true;
@@ -392,10 +395,10 @@ void Http2::note_closed(Side side, std::int32_t id) {
   }
   if (side == kServer) end_request(*exchange);
   if (exchange->ids[twin] >= 0 && !exchange->is_closed[twin]) {
-    if (side == kServer && !exchange->has_answer && !exchange->is_refused) {
-      refuse(*exchange, {502, "the origin has given no answer", ""});
-    } else if (!(side == kServer && (is_whole || exchange->is_refused))) {
-      reset(twin, *exchange, NGHTTP2_CANCEL);
+    if (side == kClient) {
+      reset(kServer, *exchange, NGHTTP2_CANCEL);
+    } else if (!is_whole && !exchange->is_refused) {
+      break_off(*exchange, error);
     }
   }
   if (side != kClient && !exchange->is_closed[kClient]) return;
@@ -403,6 +406,22 @@ void Http2::note_closed(Side side, std::int32_t id) {
   if (exchange->ids[kServer] >= 0) by_server_.erase(exchange->ids[kServer]);
   heads_size_ -= exchange->heads_size;
   exchanges_.erase(exchange->ids[kClient]);
+}
+
+// By the origin, or it was malformed. Clients take some codes for a request that is whole, or that
+// was not looked at.
+void Http2::break_off(Exchange& exchange, std::uint32_t error) {
+  if (!exchange.has_answer && error == NGHTTP2_REFUSED_STREAM) {
+    return reset(kClient, exchange, error);
+  }
+  if (!exchange.has_answer) return refuse(exchange, {502, "the origin has given no answer", ""});
+  const std::string why = nghttp2_http2_strerror(error);
+  tell_denial(context_, peer_, exchange.judged.exchange,
+              {502, "the origin's answer ends too early: " + why, ""});
+  if (error == NGHTTP2_NO_ERROR || error == NGHTTP2_CANCEL || error == NGHTTP2_REFUSED_STREAM) {
+    error = NGHTTP2_INTERNAL_ERROR;
+  }
+  reset(kClient, exchange, error);
 }
 
 // nghttp2 has found a request malformed, or it was too large.
@@ -426,10 +445,11 @@ void Http2::reset(Side side, const Exchange& exchange, std::uint32_t error) {
 
 void Http2::refuse(Exchange& exchange, const Refusal& refusal) {
   if (std::exchange(exchange.is_refused, true)) return;
+  context_.withdraw(exchange.question);
   tell_refusal(context_, peer_, number_of(exchange), exchange.judged.exchange, refusal);
   exchange.has_told = true;
   reset(kServer, exchange, NGHTTP2_CANCEL);
-  if (exchange.has_answer) return reset(kClient, exchange, NGHTTP2_CANCEL);
+  if (exchange.has_answer) return reset(kClient, exchange, NGHTTP2_INTERNAL_ERROR);
   Flow& flow = exchange.flows[kClient];
   flow.data = refusal_json(peer_, exchange.judged.exchange, refusal);
   flow.is_ended = true;
@@ -448,12 +468,16 @@ void Http2::tell_answer(Exchange& exchange) {
   tell_now(exchange);
 }
 
+bool Http2::waits_for_operator(const Exchange& exchange) {
+  return exchange.judged.asks && !exchange.number;
+}
+
 // One that was not judged was none.
 void Http2::tell(Exchange& exchange) {
   if (exchange.judged.url.empty()) return;
   if (std::exchange(exchange.has_told, true)) return;
-  if (!exchange.judged.asks || exchange.number) return tell_now(exchange);
-  // It waited for the operator, in vain.
+  if (!waits_for_operator(exchange)) return tell_now(exchange);
+  context_.withdraw(exchange.question);
   tell_refusal(context_, peer_, number_of(exchange), exchange.judged.exchange,
                not_allowed(exchange.judged));
 }

@@ -49,9 +49,10 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
     std::size_t fields_size = 0;
     std::size_t heads_size = 0;  // of all blocks of the request
     Judged judged;
-    Flow flows[2];     // to the client, to the server
-    std::string held;  // of the request's body: it may begin a placeholder
-    int interim = 0;   // answers before the last
+    std::uint64_t question = 0;  // to the operator
+    Flow flows[2];               // to the client, to the server
+    std::string held;            // of the request's body: it may begin a placeholder
+    int interim = 0;             // answers before the last
     bool is_refused = false;
     bool has_answer = false;
     bool has_told = false;
@@ -83,7 +84,8 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
   ssize_t give_data(Side side, std::int32_t id, std::uint8_t* to, std::size_t most,
                     std::uint32_t* flags);
   void note_sent(Side side, const nghttp2_frame& frame);
-  void note_closed(Side side, std::int32_t id);
+  void note_closed(Side side, std::int32_t id, std::uint32_t error);
+  void break_off(Exchange& exchange, std::uint32_t error);
   void note_unread(Exchange& exchange);
   void end_request(Exchange& exchange);
   void refuse(Exchange& exchange, const Refusal& refusal);
@@ -92,6 +94,7 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
   static void append(Pairs& to, const Fields& fields);
   void submit(Side side, Exchange& exchange, const Pairs& head, bool has_body);
   void submit_interim(const Exchange& exchange, const Pairs& head);
+  static bool waits_for_operator(const Exchange& exchange);
   void tell(Exchange& exchange);
   void tell_now(Exchange& exchange);
   void tell_answer(Exchange& exchange);

@@ -103,9 +103,9 @@ struct Http2::Callbacks {
     }
     return 0;
   }
-  static int on_closed(nghttp2_session* session, std::int32_t id, std::uint32_t, void* user) {
+  static int on_closed(nghttp2_session* session, std::int32_t id, std::uint32_t error, void* user) {
     auto& self = *static_cast<Http2*>(user);
-    self.note_closed(side_of(self, session), id);
+    self.note_closed(side_of(self, session), id, error);
     return 0;
   }
   static ssize_t on_read(nghttp2_session* session, std::int32_t id, std::uint8_t* to,

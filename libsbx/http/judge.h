@@ -60,10 +60,12 @@ class Context {
                              const HttpExchange& exchange) = 0;
   virtual void tell_denial(const Peer& peer, const std::string& operation,
                            const std::string& target, const std::string& grant) = 0;
-  // Answers once, later; at once where the loop is not asked.
+  // Answers once, later; at once where the loop is not asked. For withdraw().
   using Answer = std::function<void(bool is_allowed)>;
-  virtual void ask(const Peer& peer, const Judged& judged, const std::string& size,
-                   Answer answer) = 0;
+  virtual std::uint64_t ask(const Peer& peer, const Judged& judged, const std::string& size,
+                            Answer answer) = 0;
+  // Nobody waits for the answer any more, if there was none.
+  virtual void withdraw(std::uint64_t question) = 0;
   // Calls back when a value that is too old has been renewed; at once where none is.
   virtual void renew_values(const Peer& peer, std::function<void()> then) = 0;
 };

@@ -42,10 +42,12 @@ void Realm::tell_denial(const Peer& peer, const std::string& operation, const st
   service_.say({"D", std::to_string(peer.id), operation, target, grant});
 }
 
-void Realm::ask(const Peer& /*peer*/, const Judged& judged, const std::string& size,
-                Answer answer) {
-  service_.ask(judged, size, std::move(answer));
+std::uint64_t Realm::ask(const Peer& peer, const Judged& judged, const std::string& size,
+                         Answer answer) {
+  return service_.ask(peer.id, judged, size, std::move(answer));
 }
+
+void Realm::withdraw(std::uint64_t question) { service_.withdraw(question); }
 
 // --- values that grow old ---
 
@@ -68,8 +70,9 @@ void Realm::renew_values(const Peer& peer, std::function<void()> then) {
   then();
 }
 
-void Realm::take_renewal(std::size_t index, OwnedFd pipe) {
+void Realm::take_renewal(std::size_t index, bool is_good, OwnedFd pipe) {
   if (index >= renewals_.size()) return;
+  if (!is_good) return end_renewal(index, "the command has failed");
   Renewal& renewal = renewals_[index];
   renewal.pipe = std::move(pipe);
   renewal.text.clear();

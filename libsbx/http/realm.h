@@ -30,11 +30,13 @@ class Realm : public Context {
   void tell_exchange(const Peer& peer, std::size_t number, const HttpExchange& exchange) override;
   void tell_denial(const Peer& peer, const std::string& operation, const std::string& target,
                    const std::string& grant) override;
-  void ask(const Peer& peer, const Judged& judged, const std::string& size, Answer answer) override;
+  std::uint64_t ask(const Peer& peer, const Judged& judged, const std::string& size,
+                    Answer answer) override;
+  void withdraw(std::uint64_t question) override;
   void renew_values(const Peer& peer, std::function<void()> then) override;
 
-  // What the command of that credential prints.
-  void take_renewal(std::size_t index, OwnedFd pipe);
+  // What the command of that credential has printed; whether it has ended well.
+  void take_renewal(std::size_t index, bool is_good, OwnedFd pipe);
 
  private:
   using Clock = std::chrono::steady_clock;

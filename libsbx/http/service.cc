@@ -90,10 +90,10 @@ bool Service::take_message() {
     if (found != connections_.end()) found->second->refuse_more();
   }
   if (words[0] == "Q" && words.size() == 3) answer(number_of(words[1]), words[2] == "1");
-  if (words[0] == "V" && words.size() == 3 && count == 1) {
+  if (words[0] == "V" && words.size() == 4 && count == 1) {
     const std::size_t number = number_of(words[1]);
     if (number < realms_.size()) {
-      realms_[number]->take_renewal(number_of(words[2]), std::move(owned[0]));
+      realms_[number]->take_renewal(number_of(words[2]), words[3] == "1", std::move(owned[0]));
     }
   }
   return true;
@@ -148,12 +148,22 @@ void Service::flush() {
 
 // --- the operator ---
 
-void Service::ask(const Judged& judged, const std::string& size, Context::Answer answer) {
+std::uint64_t Service::ask(std::uint32_t connection, const Judged& judged, const std::string& size,
+                           Context::Answer answer) {
   const std::uint64_t id = next_question_++;
   Question& question = questions_[id];
   question.answer = std::move(answer);
-  question.limit = loop_.after(kAskLimit, [this, id] { this->answer(id, false); });
-  say({"A", std::to_string(id), judged.exchange.method, judged.url, size, judged.exchange.rule});
+  question.limit = loop_.after(kAskLimit, [this, id] {
+    say({"B", std::to_string(id)});
+    this->answer(id, false);
+  });
+  say({"A", std::to_string(connection), std::to_string(id), judged.exchange.method, judged.url,
+       size, judged.exchange.rule});
+  return id;
+}
+
+void Service::withdraw(std::uint64_t question) {
+  if (questions_.erase(question) > 0) say({"B", std::to_string(question)});
 }
 
 void Service::answer(std::uint64_t question, bool is_allowed) {

@@ -9,7 +9,8 @@
 //   W id                                no further request of it goes on
 //   P 0                                 are you there
 //   Q question 1|0                      the operator's answer
-//   V policy index                      + a pipe that a command's output comes from
+//   V policy index 1|0                  + a pipe with the output of a command that has ended, well
+//   or not
 // To it:
 //   E where message hint                it cannot start
 //   R size count (name placeholder)… dropped…  + the trust bundle of that size, Java's store: ready
@@ -18,7 +19,8 @@
 //   D id operation target grant
 //   Z id bytes_out bytes_in             the connection has ended
 //   O 0                                 I am here
-//   A question method url size rule     may it
+//   A id question method url size rule  may it
+//   B question                          it does not wait any more
 //   V policy index                      run that command anew
 #pragma once
 
@@ -52,7 +54,9 @@ class Service {
 
   Loop& loop() { return loop_; }
   void say(Words words);
-  void ask(const Judged& judged, const std::string& size, Context::Answer answer);
+  std::uint64_t ask(std::uint32_t connection, const Judged& judged, const std::string& size,
+                    Context::Answer answer);
+  void withdraw(std::uint64_t question);
 
  private:
   struct Question {

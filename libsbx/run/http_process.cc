@@ -26,6 +26,7 @@
 #include "base/text.h"
 #include "launch/descriptors.h"
 #include "profile/decode.h"
+#include "sys/calls.h"
 
 namespace sbx {
 namespace {
@@ -37,6 +38,7 @@ constexpr std::chrono::seconds kLongestSource{12};  // sbx-http gives a command 
 constexpr std::chrono::seconds kLongestRenewal{10};
 constexpr std::chrono::seconds kLookEvery{5};
 constexpr const char* kName = "sbx-http";
+constexpr int kQuestionBits = 40;  // of a question's number: the process's own, below how many were
 
 Error failed(const char* call) {
   const int error = errno;
@@ -422,10 +424,7 @@ void HttpProcess::handle(const Words& words) {
   if (words.size() < 2) return;
   const std::uint64_t id = number_of(words[1]);
   if (kind == "V" && words.size() == 3) return renew(id, number_of(words[2]));
-  if (kind == "A" && words.size() == 6) {
-    if (!ask_ || !ask_(id, {words[2], words[3], words[4], words[5]})) answer(id, false);
-    return;
-  }
+  if (kind == "B") return static_cast<void>(questions_.erase(lost_ << kQuestionBits | id));
   const auto found = connections_.find(static_cast<std::uint32_t>(id));
   if (found == connections_.end()) return;
   if (kind == "T") {
@@ -433,6 +432,7 @@ void HttpProcess::handle(const Words& words) {
     found->second.pair.server.reset();
     return;
   }
+  if (kind == "A" && words.size() == 7) return ask(found->second.pair.run, words);
   const std::shared_ptr<HttpSink> sink = found->second.sink.lock();
   const bool is_taken = !found->second.pair.client.is_open();
   if (kind == "Z") connections_.erase(found);
@@ -455,8 +455,24 @@ void HttpProcess::handle(const Words& words) {
   }
 }
 
-void HttpProcess::answer(std::uint64_t id, bool is_allowed) {
-  if (child_.pid >= 0) child_.send({"Q", std::to_string(id), is_allowed ? "1" : "0"});
+// One run cannot take the place of all others' questions.
+void HttpProcess::ask(const void* run, const Words& words) {
+  constexpr std::size_t kMostQuestions = 256;
+  constexpr std::ptrdiff_t kMostOfRun = 64;
+  const bool has_room =
+      questions_.size() < kMostQuestions &&
+      std::count_if(questions_.begin(), questions_.end(),
+                    [run](const auto& each) { return each.second == run; }) < kMostOfRun;
+  const std::uint64_t number = lost_ << kQuestionBits | number_of(words[2]);
+  questions_[number] = run;
+  const HttpQuestion question{words[3], words[4], words[5], words[6]};
+  if (!has_room || !ask_ || !ask_(number, question)) answer(number, false);
+}
+
+bool HttpProcess::answer(std::uint64_t number, bool is_allowed) {
+  const std::uint64_t own = number & ((std::uint64_t{1} << kQuestionBits) - 1);
+  return is_asked(number) && child_.send({"Q", std::to_string(own), is_allowed ? "1" : "0"}) &&
+         questions_.erase(number) > 0;
 }
 
 // The operator's side runs it, and only sbx-http reads what it prints.
@@ -465,8 +481,8 @@ void HttpProcess::renew(std::size_t policy, std::size_t index) {
   const auto& commands = policies_[policy].commands;
   int ends[2];
   if (index >= commands.size() || commands[index].empty() || pipe2(ends, O_CLOEXEC) != 0) return;
-  const OwnedFd output(ends[0]);
   const OwnedFd input(ends[1]);
+  Renewal renewal{policy, index, -1, Clock::now() + kLongestRenewal, OwnedFd(ends[0]), {}, {}};
   std::vector<std::string> environment = {"PATH=" + search_path_};
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (!std::string_view(*entry).starts_with("PATH=")) environment.emplace_back(*entry);
@@ -475,14 +491,30 @@ void HttpProcess::renew(std::size_t policy, std::size_t index) {
                                            .environment = pointers(environment).data(),
                                            .output = input.get(),
                                            .directory = "/"});
-  if (pid.ok()) renewing_.push_back({pid.value(), Clock::now() + kLongestRenewal});
-  child_.send({"V", std::to_string(policy), std::to_string(index)}, {output.get()});
+  if (!pid.ok()) return tell_renewed(renewal, false);
+  renewal.pid = pid.value();
+  renewal.pidfd.reset(sys::pidfd_open(renewal.pid, 0));
+  renewal.ended = loop_.watch(renewal.pidfd.get(), EPOLLIN,
+                              [this](std::uint32_t) { reap_renewals(Clock::now()); });
+  renewing_.push_back(std::move(renewal));
 }
 
-// Those that have ended, and an end to those that have had their time.
+void HttpProcess::tell_renewed(const Renewal& renewal, bool is_good) const {
+  child_.send(
+      {"V", std::to_string(renewal.policy), std::to_string(renewal.index), is_good ? "1" : "0"},
+      {renewal.output.get()});
+}
+
+// Those that have ended, and an end to those that have had their time: for these sbx-http does not
+// wait any more.
 void HttpProcess::reap_renewals(Clock::time_point now) {
-  std::erase_if(renewing_, [now](const Renewal& each) {
-    if (waitpid(each.pid, nullptr, WNOHANG) != 0) return true;
+  std::erase_if(renewing_, [this, now](const Renewal& each) {
+    int status = 0;
+    const pid_t ended = waitpid(each.pid, &status, WNOHANG);
+    if (ended != 0) {
+      tell_renewed(each, ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+      return true;
+    }
     if (now < each.until) return false;
     kill(-each.pid, SIGKILL);
     waitpid(each.pid, nullptr, 0);
@@ -520,16 +552,19 @@ void HttpProcess::lose() {
   watch_.stop();
   pause_.stop();
   child_.end();
+  ++lost_;
+  questions_.clear();
   std::vector<std::pair<std::shared_ptr<HttpSink>, std::string>> ended;
   for (auto it = connections_.begin(); it != connections_.end();) {
     if (it->second.pair.client.is_open()) {
       ++it;
       continue;
     }
-    const auto& [name, port, client, server] = it->second.pair;
-    const std::string host = name.find(':') == std::string::npos ? name : "[" + name + "]";
+    const HttpPair& pair = it->second.pair;
+    const bool is_bare = pair.name.find(':') == std::string::npos;
+    const std::string host = is_bare ? pair.name : "[" + pair.name + "]";
     if (auto sink = it->second.sink.lock()) {
-      ended.emplace_back(std::move(sink), host + ":" + std::to_string(port));
+      ended.emplace_back(std::move(sink), host + ":" + std::to_string(pair.port));
     }
     it = connections_.erase(it);
   }

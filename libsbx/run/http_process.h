@@ -14,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <initializer_list>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -97,11 +98,14 @@ class HttpProcess {
   // Those that have come, now.
   void take_reports();
 
-  // Answers a question with answer(); without it, or where it gives false, nobody can be asked.
-  using Ask = std::function<bool(std::uint64_t id, const HttpQuestion& question)>;
-  static constexpr std::chrono::seconds kPatience{61};  // sbx-http asks for sixty
+  // Answers a question with answer(); without it, or where it gives false, nobody can be asked. No
+  // two have one number, nor those of two processes.
+  using Ask = std::function<bool(std::uint64_t number, const HttpQuestion& question)>;
   void set_ask(Ask ask) { ask_ = std::move(ask); }
-  void answer(std::uint64_t id, bool is_allowed);
+  // Whether the request still waits: its connection is there, and its time is not over.
+  bool is_asked(std::uint64_t number) const { return questions_.contains(number); }
+  // False: it does not.
+  bool answer(std::uint64_t number, bool is_allowed);
 
  private:
   friend class HttpPolicy;
@@ -127,8 +131,13 @@ class HttpProcess {
     std::weak_ptr<HttpSink> sink;
   };
   struct Renewal {
+    std::size_t policy;
+    std::size_t index;
     pid_t pid;
     Clock::time_point until;
+    OwnedFd output;  // what it prints: sbx-http's, once it has ended
+    OwnedFd pidfd;
+    Loop::Watch ended;
   };
 
   Status open(const Environment& inherited);
@@ -143,7 +152,9 @@ class HttpProcess {
   void pause();
   bool take_report();
   void handle(const Words& words);
+  void ask(const void* run, const Words& words);
   void renew(std::size_t policy, std::size_t index);
+  void tell_renewed(const Renewal& renewal, bool is_good) const;
   void reap_renewals(Clock::time_point now);
   void look();
   void revive();
@@ -158,10 +169,12 @@ class HttpProcess {
   Loop::Timer look_;
   Loop::Timer pause_;
   Child child_;
-  std::vector<Renewal> renewing_;
+  std::list<Renewal> renewing_;
   int unanswered_ = 0;
   std::uint32_t next_id_ = 1;
   std::map<std::uint32_t, Held> connections_;
+  std::uint64_t lost_ = 0;                          // processes: each numbers its questions anew
+  std::map<std::uint64_t, const void*> questions_;  // the run of each that waits
   std::deque<std::pair<const char*, std::uint32_t>> untold_;
   Ask ask_;
 };

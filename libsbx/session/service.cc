@@ -336,36 +336,37 @@ Status Service::approve(std::string_view digest) {
     return Error{ErrorCode::kBadValue, "not a digest: 64 hexadecimal digits", "/digest",
                  "give the digest of an answer with status needs_approval"};
   }
-  if (!answer_question(digest, true)) session_.approvals().grant(digest);
+  if (answer_question(digest, true)) return {};
+  if (questions_.contains(digest)) {
+    return Error{ErrorCode::kBadValue, "the request does not wait any more", "/digest",
+                 "it was answered, it was given up, or its time is over"};
+  }
+  session_.approvals().grant(digest);
   return {};
 }
 
 // All that have somebody to ask: the first answer counts.
 bool Service::ask_clients(std::uint64_t question, const HttpQuestion& about) {
-  constexpr std::size_t kMostQuestions = 256;
+  constexpr std::size_t kMostKnown = 1024;
   std::uint64_t nonce = 0;
-  if (http_questions().size() >= kMostQuestions ||
-      getrandom(&nonce, sizeof nonce, 0) != static_cast<ssize_t>(sizeof nonce)) {
-    return false;
-  }
+  if (getrandom(&nonce, sizeof nonce, 0) != static_cast<ssize_t>(sizeof nonce)) return false;
   const std::string digest = stamp_approval(about.method + " " + about.url + " " + about.rule,
                                             Approvals::Clock::now(), nonce);
   bool is_asked = false;
   for (const auto& [id, client] : clients_) {
     if (client.ask && client.ask(digest, about)) is_asked = true;
   }
+  if (is_asked && questions_.size() >= kMostKnown) questions_ = http_questions();
   if (is_asked) questions_[digest] = {question, about};
   return is_asked;
 }
 
-// Without those that nobody waits for any more.
-const Service::HttpQuestions& Service::http_questions() {
-  const auto now = Approvals::Clock::now();
-  std::erase_if(questions_, [&](const auto& entry) {
-    const auto made = approval_time(entry.first);
-    return !made || now - *made > HttpProcess::kPatience;
+Service::HttpQuestions Service::http_questions() const {
+  HttpQuestions waiting = questions_;
+  std::erase_if(waiting, [this](const auto& entry) {
+    return !session_.options().http->is_asked(entry.second.question);
   });
-  return questions_;
+  return waiting;
 }
 
 bool Service::decline(std::string_view digest) {
@@ -374,10 +375,8 @@ bool Service::decline(std::string_view digest) {
 
 bool Service::answer_question(std::string_view digest, bool is_allowed) {
   const auto found = questions_.find(digest);
-  if (found == questions_.end()) return false;
-  session_.options().http->answer(found->second.question, is_allowed);
-  questions_.erase(found);
-  return true;
+  return found != questions_.end() &&
+         session_.options().http->answer(found->second.question, is_allowed);
 }
 
 void Service::shutdown(Milliseconds grace) {

@@ -136,7 +136,8 @@ class Service {
   // --- the session
   // Answered when every task has ended. Errors: kSessionFailed, where the workspace is not empty.
   void reset(Ask ask, Milliseconds grace = kGrace);
-  // The caller speaks for the operator. Errors: kBadValue for what is no digest.
+  // The caller speaks for the operator. Errors: kBadValue for what is no digest, and for a request
+  // of HTTP that does not wait any more.
   Status approve(std::string_view digest);
   // Whether that was being asked.
   bool decline(std::string_view digest);
@@ -147,7 +148,7 @@ class Service {
   };
   using HttpQuestions = std::map<std::string, HttpAsked, std::less<>>;
   const std::deque<Question>& questions() { return session_.approvals().questions(); }
-  const HttpQuestions& http_questions();
+  HttpQuestions http_questions() const;
   void shutdown(Milliseconds grace = kGrace);
   // An action of sbx-layer. Errors: kBadValue, where the session holds no layer and none is named;
   // those of Session::act().
@@ -248,7 +249,7 @@ class Service {
   Result<Audit> audit_;
   std::map<ClientId, ClientOptions> clients_;
   ClientId next_client_ = 1;
-  HttpQuestions questions_;
+  HttpQuestions questions_;  // also those that were answered or are over, some of them
   std::map<CallKey, Call> calls_;
   CallKey next_call_ = 1;
   std::size_t beginning_ = 0;  // calls of kBegin

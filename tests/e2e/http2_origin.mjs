@@ -3,13 +3,15 @@
 // was asked, as JSON, and trailers, the authorization in the head and in these; /big with 8 MiB, /part with
 // 200 KiB; /packed with the authorization, compressed; /early with an interim answer before, /hints with a
 // thousand; /at-once before it has read the body, whose size it then writes down; /give-up likewise, but it
-// resets the request.
+// resets the request. /break and /stop end in the midst of the answer, with an error and without; /short is not as long as
+// it says; /refuse-once is refused every other time.
 import {readFileSync, writeFileSync} from 'node:fs';
-import {createSecureServer} from 'node:http2';
+import {constants, createSecureServer} from 'node:http2';
 import {gzipSync} from 'node:zlib';
 
 const [cert, key, address, port] = process.argv.slice(2);
 const server = createSecureServer({maxSessionMemory: 100, cert: readFileSync(cert), key: readFileSync(key)});
+let refuses = false;
 server.on('stream', (stream, headers) => {
   let body = 0;
   stream.on('error', () => {});
@@ -19,6 +21,16 @@ server.on('stream', (stream, headers) => {
     stream.end('early');
     if (!isEarly) return stream.on('finish', () => stream.close());
   }
+  if (headers[':path'] === '/break' || headers[':path'] === '/stop') {
+    stream.respond({':status': 200});
+    stream.write('part');
+    return setTimeout(() => stream.destroy(headers[':path'] === '/break' ? new Error() : undefined), 300);
+  }
+  if (headers[':path'] === '/short') {
+    stream.respond({':status': 200, 'content-length': 9});
+    return stream.end('part');
+  }
+  if (headers[':path'] === '/refuse-once' && (refuses = !refuses)) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
   stream.on('data', (data) => {
     body += data.length;
   });

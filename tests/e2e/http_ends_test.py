@@ -17,6 +17,8 @@ SIZE = 3_000_000
 class Ends(OverHttp2):
     TLS1, PLAIN1, BROKEN2 = "own.test:8446", "own.test:8447", "own.test:8448"
 
+    BROKEN = ("/break", "/stop", "/short", "/refuse-once")
+
     # Of HTTP/1.1, as its comments say; and one of HTTP/2 that never says anything right.
     ORIGIN = """if True:
         import os, socket, ssl, struct, sys, threading, time
@@ -74,7 +76,7 @@ class Ends(OverHttp2):
 
     def flags(self, *more):
         hosts = (self.HOST, self.TLS1, self.PLAIN1, self.BROKEN2)
-        return *self.rules([{"host": host, "paths": ["/at-once*", "/give-up", "/until-end*", "/x"]} for host in hosts],
+        return *self.rules([{"host": host, "paths": ["/at-once*", "/give-up", "/until-end*", "/x", *self.BROKEN]} for host in hosts],
                            allow=(*hosts, *(host.replace("own.test", "10.77.0.2") for host in hosts))), *more
 
     def uploaded(self):
@@ -160,6 +162,34 @@ class Ends(OverHttp2):
         self.world.order(argv=["true"], cwd=self.work, wait="long")
         with open(os.path.join(self.work, "how")) as file:
             self.assertEqual(file.read(), "reset")
+
+    # What a program is told of an answer, as Node has it.
+    ANSWER2 = """
+        const http2 = require("node:http2"), fs = require("node:fs");
+        const session = http2.connect("%s", {ca: fs.readFileSync(process.env.SSL_CERT_FILE)});
+        session.on("error", () => {});
+        const stream = session.request({":path": process.argv[2]});
+        let how = "no error";
+        stream.on("error", (e) => { how = e.code; });
+        stream.on("close", () => { console.log(how, stream.rstCode); session.destroy(); });
+        stream.resume();
+    """
+
+    def test_an_answer_over_http2_that_is_broken_off_has_no_end(self):
+        self.write("work/answer.js", self.ANSWER2 % self.URL)
+        for path, code in (("/break", 2), ("/stop", 2), ("/short", 1)):
+            with self.subTest(path):
+                answer = self.sh(f"node answer.js {path}", *self.flags("--with", "node"))
+                self.assertEqual(answer["stdout"], f"ERR_HTTP2_STREAM_ERROR {code}\n", answer)
+                (told,) = self.denials(answer, "upstream")
+                self.assertIn(f"GET {self.URL}{path} (the origin's answer ends too early: ", told)
+
+    def test_a_request_that_the_origin_did_not_look_at_can_be_made_again(self):
+        self.write("work/answer.js", self.ANSWER2 % self.URL)
+        answer = self.sh(f"node answer.js /refuse-once; node answer.js /refuse-once; curl -sS --http2 -m 20 -o out"
+                         f" -w '%{{http_code}}' {self.URL}/refuse-once", *self.flags("--with", "node"))
+        self.assertEqual(answer["stdout"], "ERR_HTTP2_STREAM_ERROR 7\nno error 0\n200", answer)
+        self.assertEqual(self.denials(answer, "upstream"), {})
 
     def test_an_origin_that_breaks_http2_is_an_answer_though_it_stays(self):
         answer = self.sh(f"curl -sS -m 10 -o out -w '%{{http_code}}' https://{self.BROKEN2}/x", *self.flags())

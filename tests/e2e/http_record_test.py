@@ -109,14 +109,20 @@ Client().ask("/" + "x" * 6000)
         place = os.path.join(self.base, "aside")
         os.mkdir(place)
         os.chmod(place, 0o777)
-        script = self.write("aside/give", f"cd {place}; [ ! -e once ] || exit 1; touch once; echo secret-value-1\n")
-        bound = {"name": "TOKEN", "host": HOST, "header": "Authorization",
-                 "from": {"command": ["/bin/sh", script], "ttl_s": 1}}
         code = f"curl -sS -o out -H \"Authorization: $TOKEN\" {URL}/"
-        answer = self.sh(f"{code}; sleep 1.2; {code}", *self.rules(credentials=(bound,)))
-        self.assertEqual([seen["headers"]["authorization"] for seen in self.seen()], ["secret-value-1"] * 2, answer)
-        self.assertEqual([(d["target"], d["grant"]) for d in self.denials(answer, "upstream").values()],
-                         [(f"{HOST} (the value of TOKEN is an old one: the command gives nothing)", "")])
+        # What one that has failed has printed is no value, be it in the form of one.
+        for last, why in (("exit 0", "gives nothing"), ("exit 1", "has failed"), ("echo error: expired; exit 1", "has failed"),
+                          ("echo part; kill -9 $$", "has failed")):
+            with self.subTest(last):
+                script = self.write("aside/give", f"cd {place}; [ ! -e once ] || {{ {last}; }}; touch once; echo secret-value-1\n")
+                bound = {"name": "TOKEN", "host": HOST, "header": "Authorization",
+                         "from": {"command": ["/bin/sh", script], "ttl_s": 1}}
+                answer = self.sh(f"{code}; sleep 1.2; {code}", *self.rules(credentials=(bound,)))
+                sent = [seen["headers"]["authorization"] for seen in self.seen()]
+                self.assertEqual(sent[-2:], ["secret-value-1"] * 2, answer)
+                self.assertEqual([(d["target"], d["grant"]) for d in self.denials(answer, "upstream").values()],
+                                 [(f"{HOST} (the value of TOKEN is an old one: the command {why})", "")])
+                os.unlink(os.path.join(place, "once"))
 
     def test_what_nobody_was_there_to_allow_is_refused_though_the_run_has_ended(self):
         rules = self.rules(({"host": HOST, "ask": True},))

@@ -40,10 +40,12 @@ struct World : Context {
                    const std::string& /*grant*/) override {
     denials += operation + " " + target + "\n";
   }
-  void ask(const Peer& /*peer*/, const Judged& /*judged*/, const std::string& /*size*/,
-           Answer answer) override {
+  std::uint64_t ask(const Peer& /*peer*/, const Judged& /*judged*/, const std::string& /*size*/,
+                    Answer answer) override {
     answer(false);
+    return 0;
   }
+  void withdraw(std::uint64_t /*question*/) override {}
   void renew_values(const Peer& /*peer*/, std::function<void()> then) override { then(); }
 
   Loop loop_;
