@@ -9,7 +9,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/percent.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "policy/environment.h"
 
 namespace sbx {
@@ -70,13 +72,28 @@ Status check_host(const std::string& text, const std::string& where,
   return bad(where, "network.allow does not cover " + text, "network.allow += [\"" + text + "\"]");
 }
 
-// Of what sbx-http takes for one of these, too.
+// By its escapes: sbx-http refuses every path that such a pattern could cover (http/target).
+bool can_match(std::string_view pattern) {
+  for (std::size_t at = 0; (at = pattern.find('%', at)) != std::string_view::npos; ++at) {
+    if (!escape_at(pattern, at)) return false;
+  }
+  const std::string decoded = percent_decoded(pattern);
+  const std::vector<std::string_view> parts = split(decoded, '/');
+  return is_valid_utf8(decoded) &&
+         std::none_of(decoded.begin(), decoded.end(),
+                      [](unsigned char c) { return c < ' ' || c == 0x7f || c == '\\'; }) &&
+         std::none_of(parts.begin(), parts.end(),
+                      [](std::string_view part) { return part == "." || part == ".."; });
+}
+
+// Of what sbx-http takes for one of these, too; or has a word of its own to say in.
 bool is_forbidden_header(std::string_view text) {
   std::string name = lower_case(text);
   std::replace(name.begin(), name.end(), '_', '-');
   for (const std::string_view each :
        {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade",
-        "keep-alive", "proxy-connection", "expect", "content-encoding", "http2-settings"}) {
+        "keep-alive", "proxy-connection", "expect", "content-encoding", "http2-settings",
+        "accept-encoding", "sec-websocket-extensions"}) {
     if (name == each) return true;
   }
   return false;
@@ -129,8 +146,9 @@ Status check_name(const std::string& name, const std::string& where, std::set<st
     return std::find(std::begin(list), std::end(list), name) != std::end(list);
   };
   static constexpr std::string_view kTaken[] = {"PATH",  "HOME",   "USER", "LOGNAME",
-                                                "SHELL", "TMPDIR", "PWD"};
-  if (is_taken(kTaken) || is_taken(kTrustVariables) || is_proxy_name(name)) {
+                                                "SHELL", "TMPDIR", "PWD",  "JAVA_TOOL_OPTIONS"};
+  if (is_taken(kTaken) || is_taken(kTrustVariables) || is_proxy_name(name) ||
+      name.starts_with("SBX_")) {
     return bad(where, name + " is no variable for a credential", "choose another name");
   }
   if (is_never_settable(name)) {
@@ -158,6 +176,14 @@ Status check_http(const NetworkProfile& network) {
   for (std::size_t i = 0; i < network.http.size(); ++i) {
     const std::string where = "/network/http/" + std::to_string(i);
     SBX_CHECK_OK(check_host(network.http[i].host, where + "/host", allowed, network.host_ports));
+    const std::vector<std::string> none;
+    const auto& paths = network.http[i].paths.value_or(none);
+    for (std::size_t j = 0; j < paths.size(); ++j) {
+      if (can_match(paths[j])) continue;
+      return bad(where + "/paths/" + std::to_string(j),
+                 "every path that '" + paths[j] + "' could cover is refused",
+                 "write it without escapes that are none, of dots or of control characters");
+    }
   }
   std::set<std::string> names;
   for (std::size_t i = 0; i < network.credentials.size(); ++i) {
