@@ -394,6 +394,19 @@ std::string_view word_before(std::string_view line, std::size_t at) {
   return line.substr(begin, at - 1 - begin);
 }
 
+// Whether `name=value;` stands before line[begin], as in a connection string, or a URL whose query
+// goes on there. Code has names with dots, and blanks behind its semicolons.
+bool is_listed(std::string_view line, std::size_t begin) {
+  if (begin < 2) return false;
+  const std::string_view left = line.substr(0, begin - 1);
+  if (line[begin - 1] == ';') {
+    const std::size_t from = left.rfind(';') + 1;  // npos: 0
+    return left.find('=', from) < left.size() - 1;
+  }
+  const bool in_query = line[begin - 1] == '?' || line[begin - 1] == '&';
+  return in_query && left.find('/', left.find_last_of(" \t\"'`") + 1) < left.size();
+}
+
 std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at, bool is_shell) {
   std::size_t begin = at;
   std::size_t end = at;
@@ -428,6 +441,8 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at, bo
     found.tight = equals && !found.spaced;
     found.env_style = found.tight && begins_line(line.substr(0, begin));
     found.own_word = found.tight && (begin == 0 || is_space(before));
+    found.listed =
+        found.tight && found.name.find('.') == std::string_view::npos && is_listed(line, begin);
     if (before == ':' && line[place] == ':') return std::nullopt;  // arn:…:secret:name
     const char sign = at_or_nul(line, after);
     if (line.substr(0, begin).ends_with("${") && (sign == '?' || sign == '+')) {

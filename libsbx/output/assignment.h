@@ -24,6 +24,7 @@ struct NamedValue {
   bool own_word = false;    // NAME=value with a blank or nothing before it
   bool flag = false;        // --name value, --name=value
   bool whole_line = false;  // the line holds nothing else
+  bool listed = false;      // name=value;name=value, or in the query of a URL
   bool in_code = false;     // followed or preceded by what only code has
   bool argument = false;    // f("NAME", "value"), setName("value"), NAME || "value"
   std::string_view lead;    // the word before the name: "cache" in `cache key: x`

@@ -293,7 +293,7 @@ NameClass classify(const NamedValue& assignment) {
   if (at == 0 && contains(kCredentialWords, lower_case(assignment.lead))) {
     return NameClass::kStrong;
   }
-  const bool token = words[at] == "token" && (assignment.flag || assignment.own_word);
+  const bool token = words[at].ends_with("token") && (assignment.flag || assignment.own_word);
   return variable || token ? NameClass::kStrong : NameClass::kWeak;
 }
 
@@ -361,8 +361,10 @@ bool is_reference(const NamedValue& assignment) {
   }
   if (is_call(assignment, literal)) return true;
   // In code that fills in a connection string: f"…;Pwd={password};"
-  if (assignment.braced)
-    return std::none_of(value.begin(), value.end(), is_digit) && is_joined_words(value);
+  if (assignment.braced) {
+    return (!assignment.listed || names_password(value)) &&
+           std::none_of(value.begin(), value.end(), is_digit) && is_joined_words(value);
+  }
   // Password=one.two; is a connection string's.
   if (assignment.tight && !assignment.in_code && names_password(assignment.name)) return false;
   const std::size_t dot = value.find('.');
@@ -395,7 +397,8 @@ bool is_path_or_url(const NamedValue& assignment) {
 // ****, xxxx, ":****"
 bool is_mask(std::string_view value) {
   const auto stars = std::count(value.begin(), value.end(), '*');
-  return value.find_first_not_of(value.front()) == std::string_view::npos ||
+  const bool one = value.size() == 1 && is_identifier_char(value.front());
+  return (!one && value.find_first_not_of(value.front()) == std::string_view::npos) ||
          static_cast<std::size_t>(stars) * 2 > value.size();
 }
 
@@ -438,7 +441,8 @@ bool is_nothing(const NamedValue& assignment) {
   if (value.find("...") != std::string_view::npos || value.starts_with("xxx")) return true;
   const std::string word = lower_case(value.substr(0, value.find_last_not_of(".!?:") + 1));
   if (contains(kNoValues, word) || word == lower_case(assignment.name)) return true;
-  if (!assignment.quoted && !assignment.env_style && contains(kProse, word)) return true;
+  if (!assignment.quoted && !assignment.env_style && !assignment.listed && contains(kProse, word))
+    return true;
   return is_reference(assignment) || is_path_or_url(assignment) || is_secrets_name(assignment) ||
          is_to_be_filled_in(value) || is_member_copy(assignment);
 }
@@ -460,6 +464,7 @@ bool argument_may_be(const NamedValue& assignment, bool password) {
 
 bool password_may_be(const NamedValue& assignment) {
   const std::string_view value = assignment.value;
+  if (assignment.listed && !assignment.in_code) return true;
   if (value.size() < (assignment.env_style ? 3 : 4)) return false;
   if (assignment.argument) return argument_may_be(assignment, true);
   if (assignment.quoted || assignment.env_style)

@@ -1,6 +1,7 @@
 sbx_test(output
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/capture_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/connection_string_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/escapes_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/long_line_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/private_key_test.cc
