@@ -3,6 +3,7 @@
 #include "run/answer.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <string_view>
 #include <utility>
@@ -138,12 +139,26 @@ void name_loss(Outcome& outcome, const std::vector<Denial>& denials) {
   }
 }
 
+Error with_cause(Error error) {
+  const bool is_of_files = (error.sys_errno == EMFILE || error.sys_errno == ENFILE) &&
+                           error.code != ErrorCode::kNotExecutable;  // the program's own
+  if (is_of_files && error.hint.find("open files") == error.hint.npos) {
+    error.code = ErrorCode::kSetupFailed;
+    error.hint = "raise the limit of open files (ulimit -n)";
+  } else if (error.sys_errno == EAGAIN && error.where.starts_with("clone")) {
+    error.hint = "raise the limit of processes (ulimit -u)";
+  } else if (error.sys_errno == ENOSYS && error.code == ErrorCode::kSetupFailed) {
+    error.hint = "a seccomp filter hides that system call, or the kernel is older than 5.13";
+  }
+  return error;
+}
+
 Outcome error_outcome(const Error& error) {
   Outcome outcome;
   outcome.status = RunStatus::kError;
-  outcome.error = error;
+  outcome.error = with_cause(error);
   outcome.started_at_ms = unix_ms();
-  outcome.exit_status = error_exit_status(error.code);
+  outcome.exit_status = error_exit_status(outcome.error->code);
   if (is_network_refusal(error)) {
     outcome.status = RunStatus::kDenied;
     outcome.exit_status = 126;

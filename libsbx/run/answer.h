@@ -28,6 +28,8 @@ void decide(Outcome& outcome, const Supervised& supervised, const Leftovers& lef
 // Why PID 1 ended the run, where it did.
 void name_loss(Outcome& outcome, const std::vector<Denial>& denials);
 
+// Whoever met a limit, or a call that is not there, may have taken it for something else.
+Error with_cause(Error error);
 // An outcome that says that nothing was run: status error, or denied where a request wants a
 // network that is not granted.
 Outcome error_outcome(const Error& error);

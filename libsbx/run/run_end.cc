@@ -2,7 +2,6 @@
 // The end of a run: what is found, what is told, what is let go.
 #include <signal.h>
 
-#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -17,17 +16,6 @@
 #include "run/unreported.h"
 
 namespace sbx {
-
-namespace {
-
-// Whoever met the limit may have taken it for something else. A program's own exec does not.
-bool is_of_open_files(const Error& error) {
-  return (error.sys_errno == EMFILE || error.sys_errno == ENFILE) &&
-         error.code != ErrorCode::kNotExecutable &&
-         error.hint.find("open files") == error.hint.npos;
-}
-
-}  // namespace
 
 void CommandRun::describe_unbegun() {
   Outcome& outcome = outcome_;
@@ -45,13 +33,7 @@ void CommandRun::describe_unbegun() {
 void CommandRun::fail(const Error& error, RunStatus status) {
   describe_unbegun();
   outcome_.status = status;
-  outcome_.error = error;
-  if (is_of_open_files(error)) {
-    outcome_.error->code = ErrorCode::kSetupFailed;
-    outcome_.error->hint = "raise the limit of open files (ulimit -n)";
-  } else if (error.sys_errno == EAGAIN && error.where.starts_with("clone")) {
-    outcome_.error->hint = "raise the limit of processes (ulimit -u)";
-  }
+  outcome_.error = with_cause(error);
   outcome_.exit_status = error_exit_status(outcome_.error->code);
   done();
 }

@@ -329,6 +329,13 @@ class Degraded(harness.Case):
 
         self.assert_cause([], "mount", "a Landlock domain in force", "outside of it", preexec_fn=enter)
 
+    def test_a_call_that_a_filter_hides_is_no_matter_of_limits(self):
+        for call in ("close_range", "signalfd4"):
+            answer = self.under(refusing.wrapper(call + ":ENOSYS"), "-c", ": > ran")
+            self.assert_error(answer, "setup_failed")
+            self.assertIn("a seccomp filter hides that system call", answer["error"]["hint"])
+        self.assertEqual(os.listdir(self.work), [])
+
     def test_a_proc_that_is_read_only_is_named(self):
         closed = ["unshare", "-Urm", "sh", "-c", "mount --rbind /proc /proc && mount -o "
                   'remount,bind,ro,nosuid,nodev,noexec /proc || exit 99; exec "$@"', "sh"]

@@ -11,11 +11,11 @@ import sys
 
 NUMBERS = {
     "x86_64": {"capset": 126, "clone": 56, "mount": 165, "pivot_root": 155, "seccomp": 317, "sethostname": 170,
-               "umount2": 166, "unshare": 272},
+               "signalfd4": 289, "umount2": 166, "unshare": 272},
     "aarch64": {"capset": 91, "clone": 220, "mount": 40, "pivot_root": 41, "seccomp": 277, "sethostname": 161,
-                "umount2": 39, "unshare": 97},
+                "signalfd4": 74, "umount2": 39, "unshare": 97},
 }
-NEWER = {"clone3": 435, "mount_setattr": 442, "move_mount": 429, "open_tree": 428}  # the same everywhere
+NEWER = {"clone3": 435, "close_range": 436, "mount_setattr": 442, "move_mount": 429, "open_tree": 428}  # the same everywhere
 
 NO_PID = ("clone:EPERM:0&0x20000000", "clone3:ENOSYS")
 NO_NAMESPACES = ("clone:EPERM:0&0x7e020000", "clone3:ENOSYS", "unshare")
