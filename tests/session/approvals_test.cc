@@ -276,6 +276,31 @@ TEST_F(ApprovalsTest, KeepABoundedNumber) {
   EXPECT_TRUE(take("", "1"));
 }
 
+TEST_F(ApprovalsTest, KeepABoundedNumberOfQuestionsTheOldestOfWhichGo) {
+  Question question{stamp(), {}, {}, "/", {}};
+  for (std::size_t i = 0; i <= Approvals::kMostQuestions; ++i) {
+    question.request.command = std::to_string(i);
+    approvals_.note(question);
+  }
+  ASSERT_EQ(approvals_.questions().size(), Approvals::kMostQuestions);
+  EXPECT_EQ(approvals_.questions().front().request.command, "1");
+  question.request.stdin_text = std::string(Approvals::kMostQuestionBytes / 2, 'x');
+  approvals_.note(question);
+  approvals_.note(question);
+  EXPECT_EQ(approvals_.questions().size(), 1U);
+}
+
+TEST_F(ApprovalsTest, ForgetQuestionsTenMinutesAfterTheyWereAsked) {
+  approvals_.note({stamp(), {}, {}, "/", {}});
+  now_ += Approvals::kLifetime - std::chrono::seconds(1);
+  approvals_.note({stamp(), {}, {}, "/", {}});
+  EXPECT_EQ(approvals_.questions().size(), 2U);
+  now_ += std::chrono::seconds(1);
+  EXPECT_EQ(approvals_.questions().size(), 1U);
+  now_ += Approvals::kLifetime;
+  EXPECT_TRUE(approvals_.questions().empty());
+}
+
 class ApprovalRecordsTest : public testing::Test {
  protected:
   void SetUp() override {
