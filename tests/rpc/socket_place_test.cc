@@ -36,6 +36,17 @@ TEST(SocketPlace, WhatIsLeftIsRemovedInTheVeryDirectoryOnly) {
     fs::rename(base + "/way", base + "/moved");
     fs::create_directories(base + "/other/own");
     fs::create_directory_symlink(base + "/other", base + "/way");
+    fs::permissions(base + "/other/own", fs::perms::owner_all);
+    {
+      Result<Directory> another = open_socket_directory(base + "/other/own/s");
+      ASSERT_TRUE(another.ok());
+      SocketPlace unserved(std::move(another).value(), "s");
+      OwnedFd closed;
+      ASSERT_TRUE(unserved.listen(closed, is_taken).ok());
+      closed.reset();
+      SocketPlace::remove_left(told, {});
+      EXPECT_TRUE(fs::exists(base + "/other/own/s"));
+    }
     SocketPlace::remove_left(told, {});
     SocketPlace::remove_left(told, {mark});
     EXPECT_TRUE(fs::is_empty(base + "/other/own"));
