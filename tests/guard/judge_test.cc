@@ -44,6 +44,11 @@ TEST(Judge, ListsWhatIsAllowed) {
   ASSERT_EQ(judgement.verdict, Verdict::kDeny);
   EXPECT_NE(judgement.findings.front().reason.find("cat, ls"), std::string::npos);
   EXPECT_EQ(judgement.findings.front().grant, "commands.allow += \"perl\"");
+  // A path names a file, whatever the shell has of that name.
+  EXPECT_EQ(judge_text(policy, "echo hi; test -e a").verdict, Verdict::kAllow);
+  for (const char* command : {"./echo hi", "/tmp/test -e a"}) {
+    EXPECT_EQ(judge_text(policy, command).verdict, Verdict::kDeny) << command;
+  }
 }
 
 TEST(Judge, AllowsNetworkCommandsOnlyWhereTheNetworkIsOn) {

@@ -58,6 +58,16 @@ TEST(Grant, WidensAnEntryForTheSamePathAndNeverLowersOne) {
   EXPECT_EQ(again, written);
 }
 
+TEST(Grant, IsAddedWhereAPatternMayHideWhatIsShownAround) {
+  constexpr auto kGrant = R"(filesystem.roots += [{"path": "/srv/d/x", "access": "ro"}])";
+  const auto paths = [](const Document& profile) { return profile["filesystem"]["roots"].size(); };
+  const char* const shown = R"({"filesystem":{"roots":[{"path":"/srv/d","access":"ro"}]}})";
+  EXPECT_EQ(paths(added(kGrant, shown)), 1U);
+  const char* const hidden = R"({"filesystem":{"roots":[{"path":"/srv/d","access":"ro"},
+    {"path":"/srv/d/*","access":"none"}]}})";
+  EXPECT_EQ(paths(added(kGrant, hidden)), 3U);
+}
+
 TEST(Grant, OfOneValueNeverLowersIt) {
   EXPECT_EQ(added("limits.tmp_mb = 2", R"({"limits":{"tmp_mb":4096}})").dump(),
             R"({"limits":{"tmp_mb":4096}})");

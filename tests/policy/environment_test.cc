@@ -212,7 +212,9 @@ TEST_F(Scrub, GitsSettingsStandAndFallInPairs) {
       {"url.https://ann:secret@git.test/.insteadOf", "https://git.test/"},
       {"url.https://git.test/.insteadOf", "git:"},
       {"core.sshCommand", "ssh -i key"},
-      {"nosection", "x"}};
+      {"nosection", "x"},
+      {"color.ui!x", "1"},
+      {"url.a\nb.insteadOf", "c"}};
   for (std::size_t i = 0; i < settings.size(); ++i) {
     inherited_["GIT_CONFIG_KEY_" + std::to_string(i)] = settings[i].first;
     inherited_["GIT_CONFIG_VALUE_" + std::to_string(i)] = settings[i].second;

@@ -193,14 +193,17 @@ TEST(Narrow, TakesAwaySocketsDevicesAndCachesThatMayNotBeWritten) {
                          {"/home/ann/work", Access::kReadWrite, "/m.json"}};
   PolicyContext context{"/home/ann/work", "/home/ann"};
   context.managed = {file};
+  context.caches = "/home/ann/.local/state/sbx/caches";
   Profile profile = default_profile();
+  profile.caches["npm"] = {"~/.npm", CacheShare::kUser, ""};
   profile.network.unix_sockets = {"/run/a.sock", "/home/ann/work/b.sock"};
   profile.filesystem.devices = {"/dev/fuse", "/dev/dri/*"};
   const Policy policy = make_policy(profile, {}, context).value();
   EXPECT_EQ(policy.sandbox.network.unix_sockets, std::vector<std::string>{"/home/ann/work/b.sock"});
   EXPECT_TRUE(policy.sandbox.filesystem.devices.empty());
-  for (const char* gone :
-       {"unix_sockets: /run/a.sock", "devices: /dev/fuse", "devices: /dev/dri/*"}) {
+  EXPECT_TRUE(policy.sandbox.caches.empty());
+  for (const char* gone : {"unix_sockets: /run/a.sock", "devices: /dev/fuse", "devices: /dev/dri/*",
+                           "caches: /home/ann/.local/state/sbx/caches/npm"}) {
     EXPECT_TRUE(warns(policy, gone)) << gone;
   }
 }
@@ -222,6 +225,27 @@ TEST(Narrow, SaysWhatBecomesOfPortsAndPatterns) {
   EXPECT_TRUE(policy.sandbox.network.host_ports.empty());
   EXPECT_TRUE(warns(policy, "network.host_ports: 8080 taken away by /m.json"));
   EXPECT_TRUE(warns(policy, "roots: /home/ann/work/d* lowered from rw to ro by /m.json"));
+}
+
+TEST(Narrow, LeavesNothingOfHttpWhereThereIsNoNetwork) {
+  ManagedFile file;
+  file.mark = {"/m.json", ""};
+  file.network.mode = NetworkMode::kNone;
+  PolicyContext context{"/home/ann/work", "/home/ann"};
+  context.managed = {file};
+  Profile profile = default_profile();
+  profile.network.mode = NetworkMode::kAllowlist;
+  profile.network.allow = {"a.org"};
+  profile.network.http.emplace_back().host = "a.org";
+  Credential& credential = profile.network.credentials.emplace_back();
+  credential.name = "KEY";
+  credential.host = "a.org";
+  credential.query = "key";
+  credential.from.env = "SECRET";
+  const NetworkProfile network = make_policy(profile, {}, context).value().sandbox.network;
+  EXPECT_EQ(network.mode, NetworkMode::kNone);
+  EXPECT_TRUE(network.http.empty());
+  EXPECT_TRUE(network.credentials.empty());
 }
 
 TEST(ManagedCorpus, ReplaysWithoutABreach) {

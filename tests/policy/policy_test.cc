@@ -91,6 +91,57 @@ TEST(Policy, WarnsOfACredentialSoShortThatAnswersHoldItByChance) {
   EXPECT_NE(policy.run.warnings[0].find("SHORT"), std::string::npos);
 }
 
+TEST(Policy, RefusesAWritableRootThatHoldsTheCaches) {
+  PolicyContext context = kContext;
+  context.caches = "/home/ann/.local/state/sbx/caches";
+  Profile profile;
+  profile.caches["npm"] = {"~/.npm", CacheShare::kUser, ""};
+  EXPECT_TRUE(make_policy(profile, {}, context).ok());
+  for (const char* path : {"/home/ann/.local", "/home/ann/.local/state/sbx/caches"}) {
+    profile.filesystem.roots = {{path, Access::kReadWrite, false, ""}};
+    const auto refused = make_policy(profile, {}, context);
+    ASSERT_FALSE(refused.ok()) << path;
+    EXPECT_EQ(refused.error().code, ErrorCode::kPathRefused) << path;
+    EXPECT_EQ(refused.error().where, "/caches") << path;
+  }
+}
+
+TEST(Policy, RefusesHttpThatNothingCoversOrThatIsNotForACredential) {
+  NetworkProfile whole;
+  whole.mode = NetworkMode::kAllowlist;
+  whole.allow = {"a.org", "[::1]", "127.0.0.1"};
+  whole.host_ports = {80};
+  whole.http.emplace_back().host = "a.org:443";
+  Credential& credential = whole.credentials.emplace_back();
+  credential.name = "KEY";
+  credential.host = "a.org";
+  credential.header = "Authorization";
+  credential.from.env = "SECRET";
+  ASSERT_TRUE(check_http(whole).ok());
+
+  const auto refuses = [&](const char* where, const auto& change) {
+    NetworkProfile network = whole;
+    change(network.http[0], network.credentials[0]);
+    const Status status = check_http(network);
+    ASSERT_FALSE(status.ok()) << where;
+    EXPECT_EQ(status.error().code, ErrorCode::kBadValue) << where;
+    EXPECT_EQ(status.error().where, where);
+  };
+  // An entry without a port stands for 80 and 443; and the host's own ports are beyond every rule.
+  for (const char* host : {"a.org:8443", "[::1]", "[::1]:80", "127.0.0.1"}) {
+    refuses("/network/http/0/host", [&](HttpRule& rule, Credential&) { rule.host = host; });
+    refuses("/network/credentials/0/host", [&](HttpRule&, Credential& one) { one.host = host; });
+  }
+  refuses("/network/credentials/0/header",
+          [](HttpRule&, Credential& one) { one.header = "Content_Length"; });
+  refuses("/network/credentials/0/basic", [](HttpRule&, Credential& one) {
+    one.header.reset();
+    one.basic = "us\1er";
+  });
+  refuses("/network/credentials/0/name",
+          [](HttpRule&, Credential& one) { one.name = "LD_PRELOAD"; });
+}
+
 TEST(Policy, RefusesRootsThatAreNotAbsoluteOrLeadUp) {
   for (const char* path : {"relative", "${unknown}/x", "${workspace}/../other", "x${workspace}"}) {
     const auto policy = with_root(path);

@@ -194,6 +194,17 @@ TEST(ApplyRequest, NeverSetsWhatChangesOtherPrograms) {
   }
 }
 
+TEST(ApplyRequest, RefusesADescriptionThatIsNone) {
+  Request request = sample_request();
+  request.description = std::string(16 << 10, 'a');
+  EXPECT_TRUE(apply_to(sample_policy(), request).ok());
+  *request.description += 'a';
+  const auto refused = apply_to(sample_policy(), request);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kTooLarge);
+  EXPECT_EQ(refused.error().where, "/description");
+}
+
 TEST(ApplyRequest, RefusesVariablesThatAreNone) {
   Policy policy = sample_policy();
   policy.run.environment.request = true;

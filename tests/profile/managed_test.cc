@@ -103,6 +103,10 @@ TEST(CheckForbidden, KnowsAFileByEveryPathThatLeadsToIt) {
   file.profiles.forbid = {"w"};
   const LoadedProfile soft = load_profile(top + "/soft.json", {}).value();
   EXPECT_FALSE(check_forbidden({file}, soft.names, {}).ok());
+  // And by the name that it gives itself.
+  std::ofstream(top + "/innocent.json") << R"({"name": "w"})";
+  const LoadedProfile named = load_profile(top + "/innocent.json", {}).value();
+  EXPECT_FALSE(check_forbidden({file}, named.names, {}).ok());
   std::filesystem::remove_all(top);
 }
 
@@ -181,6 +185,14 @@ TEST_F(ReadManagedTest, StopsAtWhatIsNoFile) {
   std::filesystem::remove(directory_ + "/a.json");
   write("a.json", std::string(2 << 20, ' '));
   EXPECT_TRUE(says("larger than 1 MiB"));
+}
+
+TEST_F(ReadManagedTest, StopsWhereThereAreTooManyFiles) {
+  if (geteuid() != 0) return;
+  for (int i = 0; i < 254; ++i) write(std::to_string(i) + ".json", "{}");
+  EXPECT_EQ(message(), "");
+  write("more.json", "{}");
+  EXPECT_TRUE(says("more than 256 files"));
 }
 
 TEST_F(ReadManagedTest, HoldsWhatASymlinkLeadsToAsWell) {
