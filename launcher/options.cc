@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "kept/store.h"
+#include "profile/fields.h"
 #include "profile/forms.h"
 #include "profile/upstream.h"
 
@@ -278,38 +279,51 @@ class FlagReader {
   Status read_limits() {
     LimitsProfile& limits = flags_.limits;
     if (options_.timeout != kNoTimeout) {
-      SBX_CHECK_OK(duration("--timeout", options_.timeout, limits.timeout_ms));
+      SBX_CHECK_OK(duration("--timeout", options_.timeout, "timeout_ms", limits.timeout_ms));
     }
-    SBX_CHECK_OK(duration("--cpu-time", options_.cpu_time, limits.cpu_ms));
-    SBX_CHECK_OK(megabytes("--memory", options_.memory, limits.memory_mb));
-    SBX_CHECK_OK(megabytes("--tmp-size", options_.tmp_size, limits.tmp_mb));
-    SBX_CHECK_OK(bytes("--max-output", options_.max_output, flags_.output_bytes));
-    SBX_CHECK_OK(bytes("--file-size", options_.file_size, flags_.file_bytes));
-    SBX_CHECK_OK(kilobytes("SBX_MAX_OUTPUT_KB", flags_.output_bytes));
-    SBX_CHECK_OK(kilobytes("SBX_MAX_FILE_KB", flags_.file_bytes));
+    SBX_CHECK_OK(duration("--cpu-time", options_.cpu_time, "cpu_ms", limits.cpu_ms));
+    SBX_CHECK_OK(megabytes("--memory", options_.memory, "memory_mb", limits.memory_mb));
+    SBX_CHECK_OK(megabytes("--tmp-size", options_.tmp_size, "tmp_mb", limits.tmp_mb));
+    SBX_CHECK_OK(
+        bytes("--max-output", options_.max_output, "output_kb", 1024, flags_.output_bytes));
+    SBX_CHECK_OK(bytes("--file-size", options_.file_size, "file_kb", 1024, flags_.file_bytes));
+    SBX_CHECK_OK(kilobytes("SBX_MAX_OUTPUT_KB", "output_kb", flags_.output_bytes));
+    SBX_CHECK_OK(kilobytes("SBX_MAX_FILE_KB", "file_kb", flags_.file_bytes));
     if (!options_.pids.empty()) {
-      const auto count = parse_count(options_.pids, 4'194'304);
-      if (!count || *count == 0) return bad("--pids", options_.pids, "a count from 1 to 4194304");
+      const std::int64_t most = most_of_limit("pids");
+      const auto count = parse_count(options_.pids, most);
+      if (!count || *count == 0) {
+        return bad("--pids", options_.pids, "a count from 1 to " + std::to_string(most));
+      }
       limits.pids = count;
     }
     return {};
   }
 
-  static Status duration(const std::string& where, const std::string& text,
+  // No higher than in a profile; in the unit of that.
+  static Status check_most(const std::string& where, const std::string& text, const char* key,
+                           std::int64_t value) {
+    const std::int64_t most = most_of_limit(key);
+    if (value <= most) return {};
+    return bad(where, text, std::string(key) + " of a profile is at most " + std::to_string(most));
+  }
+  static Status duration(const std::string& where, const std::string& text, const char* key,
                          std::optional<std::int64_t>& out) {
     if (text.empty()) return {};
     out = parse_duration_ms(text);
-    return out ? Status{} : Status{bad(where, text, "a time such as 10s, 500ms or 2m")};
+    if (!out) return bad(where, text, "a time such as 10s, 500ms or 2m");
+    return check_most(where, text, key, *out);
   }
-  static Status bytes(const std::string& where, const std::string& text,
-                      std::optional<std::int64_t>& out) {
+  static Status bytes(const std::string& where, const std::string& text, const char* key,
+                      std::int64_t unit, std::optional<std::int64_t>& out) {
     if (text.empty()) return {};
     out = parse_size_bytes(text);
-    return out ? Status{} : Status{bad(where, text, "a size such as 64K, 512M or 2G")};
+    if (!out) return bad(where, text, "a size such as 64K, 512M or 2G");
+    return check_most(where, text, key, *out / unit + (*out % unit != 0 ? 1 : 0));
   }
-  static Status megabytes(const std::string& where, const std::string& text,
+  static Status megabytes(const std::string& where, const std::string& text, const char* key,
                           std::optional<std::int64_t>& out) {
-    SBX_CHECK_OK(bytes(where, text, out));
+    SBX_CHECK_OK(bytes(where, text, key, 1 << 20, out));
     // "--memory 512" means megabytes to whoever writes it, and nothing runs in 512 bytes.
     const bool has_unit = text.find_first_not_of("0123456789") != std::string::npos;
     if (out && !has_unit && *out < kLeastBareSize) {
@@ -318,11 +332,15 @@ class FlagReader {
     if (out) out = (*out + (1 << 20) - 1) >> 20;
     return {};
   }
-  Status kilobytes(const std::string& name, std::optional<std::int64_t>& out) const {
+  Status kilobytes(const std::string& name, const char* key,
+                   std::optional<std::int64_t>& out) const {
     const std::string* text = variable(name);
     if (text == nullptr) return {};
-    const auto count = parse_count(*text, 1 << 30);
-    if (!count || *count == 0) return bad(name, *text, "a count of KiB, 1 or more");
+    const std::int64_t most = most_of_limit(key);
+    const auto count = parse_count(*text, most);
+    if (!count || *count == 0) {
+      return bad(name, *text, "a count of KiB, from 1 to " + std::to_string(most));
+    }
     if (!out) out = *count * 1024;
     return {};
   }

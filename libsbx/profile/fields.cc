@@ -483,6 +483,13 @@ constexpr ObjectSpec kRunProfileSpec = {kRunFields};
 constexpr ObjectSpec kSandboxLimitsSpec = {kSandboxLimitFields};
 constexpr ObjectSpec kRunLimitsSpec = {kRunLimitFields};
 
+std::int64_t most_of_limit(std::string_view key) {
+  for (const FieldSpec& row : kLimitFields) {
+    if (row.name == key) return row.value.max;
+  }
+  return 0;
+}
+
 std::vector<std::string_view> lower_limits(const LimitsProfile& most, LimitsProfile& limits,
                                            bool missing_is_none) {
   using Limit = std::optional<std::int64_t>;

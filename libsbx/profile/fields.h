@@ -26,6 +26,9 @@ extern const ObjectSpec kRunLimitsSpec;
 
 extern const ObjectSpec kManagedSpec;  // of a file of the managed policy, see managed.h
 
+// The highest value of a limit of `limits`, by its key.
+std::int64_t most_of_limit(std::string_view key);
+
 // Each limit that is above `most`, or missing where that is none at all, becomes it; their names.
 std::vector<std::string_view> lower_limits(const LimitsProfile& most, LimitsProfile& limits,
                                            bool missing_is_none);

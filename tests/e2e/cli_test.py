@@ -37,12 +37,14 @@ class BadInput(harness.Case):
 
     COMMAND = ("-c", "touch ran")
     BAD_VALUES = {
-        "--timeout": ("", "0", "-1", "1.5", "x", "10", None, "1d", "99999999999999999999s"),
-        "--cpu-time": ("", "0", "-1s", "5 s"),
-        "--memory": ("", "0", "-5", "1.5G", "lots", "512X", "9999999999T", "512", "16777215"),
-        "--tmp-size": ("", "0", "-1M"),
-        "--file-size": ("", "0", "x"),
-        "--max-output": ("", "0", "-64K", "64KK"),
+        "--timeout": ("", "0", "-1", "1.5", "x", "10", None, "1d", "99999999999999999999s",
+                      "168.1h", "200h"),
+        "--cpu-time": ("", "0", "-1s", "5 s", "200h"),
+        "--memory": ("", "0", "-5", "1.5G", "lots", "512X", "9999999999T", "512", "16777215",
+                     "17T"),
+        "--tmp-size": ("", "0", "-1M", "1025G"),
+        "--file-size": ("", "0", "x", "1025G"),
+        "--max-output": ("", "0", "-64K", "64KK", "1025M", "1048577K"),
         "--pids": ("", "0", "-3", "2.5", "many", "4194305"),
         "--net": ("", "foo", "NONE"),
         "--allow-host": ("",),
@@ -211,7 +213,7 @@ class BadInput(harness.Case):
             "SBX_SCRUB_MODE": ("on", "OFF"),
             "SBX_FALLBACK": ("maybe",),
             "SBX_ALLOW_NETWORK": ("maybe",),
-            "SBX_MAX_OUTPUT_KB": ("0", "-1", "1.5", "64K"),
+            "SBX_MAX_OUTPUT_KB": ("0", "-1", "1.5", "64K", "1048577"),
             "SBX_MAX_FILE_KB": ("0", "x"),
         }.items():
             for value in values:
