@@ -29,6 +29,7 @@ class AsyncSession:
                  keep_layers: bool = False) -> None:
         self._options = options(profile, with_, workspace, flags, program, template,
                                 keep_layers)
+        self.program: Optional[str] = self._options.get("program")
         self._open_core: Optional[Core] = None
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._end: Optional[Callable[[], Any]] = None

@@ -95,8 +95,9 @@ class Session:
                  workspace: Optional[PathLike] = None, flags: Sequence[PathLike] = (),
                  program: Optional[PathLike] = None, template: Optional[PathLike] = None,
                  keep_layers: bool = False) -> None:
-        self._reader = _Reader(_open(options(
-            profile, with_, workspace, flags, program, template, keep_layers)))
+        given = options(profile, with_, workspace, flags, program, template, keep_layers)
+        self.program: Optional[str] = given.get("program")
+        self._reader = _Reader(_open(given))
         self._core = self._reader.core
         self._end = weakref.finalize(self, self._reader.close)
 

@@ -48,8 +48,13 @@ class AsyncTool:
 def definition(name: str, *, style: str = "anthropic",
                sbx_run: Optional[str] = None) -> Dict[str, Any]:
     """A tool's definition; style: "anthropic", "openai" or "mcp"."""
-    done = subprocess.run([sbx_run or program(), "schema", "tool", name, "--for", style],
-                          capture_output=True, text=True, check=False, timeout=60)
+    path = sbx_run or program()
+    try:
+        done = subprocess.run([path, "schema", "tool", name, "--for", style],
+                              capture_output=True, text=True, check=False, timeout=60)
+    except OSError as error:
+        raise SbxError("not_found", f"{path} cannot be started: {error.strerror}", "/program",
+                       "install the sbx wheel for this machine, or sbx itself") from None
     try:
         document: Dict[str, Any] = json.loads(done.stdout)
     except ValueError:
@@ -82,13 +87,13 @@ def _mistake(error: SbxError) -> ToolAnswer:
 def tool(session: Session, name: str, *, style: str = "anthropic",
          sbx_run: Optional[str] = None) -> Tool:
     """One of docs/tools.md, run in this session. Mistakes of the model are answers; only the end of
-    the session is raised."""
+    the session is raised. sbx_run: what tells the definition, in place of the session's program."""
     def handle(params: Mapping[str, Any]) -> ToolAnswer:
         try:
             return _answer(session.tool(name, _checked(params)))
         except SbxError as error:
             return _mistake(error)
-    return Tool(name, definition(name, style=style, sbx_run=sbx_run), handle)
+    return Tool(name, definition(name, style=style, sbx_run=sbx_run or session.program), handle)
 
 
 def async_tool(session: AsyncSession, name: str, *, style: str = "anthropic",
@@ -99,7 +104,8 @@ def async_tool(session: AsyncSession, name: str, *, style: str = "anthropic",
             return _answer(await session.tool(name, _checked(params)))
         except SbxError as error:
             return _mistake(error)
-    return AsyncTool(name, definition(name, style=style, sbx_run=sbx_run), handle)
+    return AsyncTool(name, definition(name, style=style, sbx_run=sbx_run or session.program),
+                     handle)
 
 
 def bash_tool(session: Session, *, style: str = "anthropic",
