@@ -102,6 +102,7 @@ class LearnTest(harness.Case):
         self.assertEqual(self.roots(), {self.data + "/one": "ro"})
         self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 0))
         self.assertNotIn("PRIVATE", json.dumps(answer))
+        self.assertEqual(self.learn("sh", "-c", "cat .env && exit 9; exit 0")["exit_code"], 0)
 
     def test_nor_where_a_place_is_a_symlink_or_HOME_another(self):
         secret = self.write("dot/aws/credentials", "PRIVATE\n")

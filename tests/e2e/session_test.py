@@ -449,6 +449,12 @@ class Tasks(session_harness.Case):
         for fd in (0, 1, 2):
             self.assertEqual(os.readlink(f"/proc/{pid}/fd/{fd}"), "/dev/null")
 
+    def test_sigterm_ends_a_server_whose_starter_ignored_it(self):
+        self.cli("start", *S, "-c", "sleep 1000", stdout=subprocess.DEVNULL,
+                 preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN))
+        os.kill(json.loads(self.cli("call", "hello", *S).stdout)["pid"], signal.SIGTERM)
+        self.assert_nothing_left()
+
 
 class Place(session_harness.Case):
     """The runtime directory and what an attacker may have put there."""

@@ -39,6 +39,10 @@ class Roots(ViewCase):
                 self.assertEqual(there.read(), content)
         self.assertEqual(self.sh("true", "--rw", file, "--overlay")["changes"], [])
 
+    def test_an_overlay_takes_neither_devices_nor_other_users_programs(self):
+        options = self.out("grep ' - overlay ' /proc/self/mountinfo", "--overlay").split()[5].split(",")
+        self.assertLessEqual({"nosuid", "nodev"}, set(options))
+
     def test_no_overlay_lies_over_the_whole_system(self):
         answer = self.sh(f"echo 2 > {self.work}/ran", "--rw", "/", "--overlay")
         self.assert_error(answer, "path_refused")
@@ -341,6 +345,16 @@ class Submounts(ViewCase):
         self.assertEqual(answer["stdout"], "s\n", answer)
         self.assertEqual(answer["stderr"].count("Read-only file system"), 2, answer)
         self.assertEqual(answer["stderr"].count("ermission denied"), 2, answer)
+
+    def test_so_do_those_below_the_system(self):
+        place = "/usr/local/share"
+        own = ["unshare", "-m" if harness.is_root() else "-Urm"]
+        script = f"mount --bind {place} {place} && exec {harness.SBX_RUN} -c 'grep \" {place} \" /proc/self/mountinfo'"
+        done = subprocess.run([*own, "sh", "-c", script], cwd=self.work, capture_output=True, timeout=60, check=False)
+        if not done.stdout:
+            self.skipTest(f"no private mount namespace here: {done.stderr!r}")
+        options = json.loads(done.stdout)["stdout"].split()[5].split(",")
+        self.assertLessEqual({"ro", "nosuid", "nodev"}, set(options))
 
     def test_what_the_host_mounts_later_does_not_appear_inside(self):
         """In a directory that is shown, or below the system's, where the host's mounts are shared."""

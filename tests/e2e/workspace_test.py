@@ -99,6 +99,12 @@ class Fresh(harness.Case):
         self.assertTrue(answer["stdout"].startswith(os.path.realpath(self.base)), answer)
         self.assertEqual(self.sh("pwd", "--profile", self.fresh, env={})["exit_code"], 0)
 
+    def test_it_has_no_layers(self):
+        answer = self.run_fresh(": > ran", "--layer", "one")
+        self.assert_error(answer, "bad_value")
+        self.assertEqual(answer["error"]["where"], "--layer")
+        self.assertEqual(self.left(), [])
+
     def test_a_cwd_lies_below_the_fresh_workspace(self):
         answer = self.run_fresh("pwd", "--cwd", "no/such")
         self.assertEqual(answer["status"], "error")
