@@ -34,11 +34,13 @@ constexpr const char* kTraps = R"(\builtin eval "${__sbx_traps-}")";
 // `builtin`, which would open nothing, and hide variables of one command. Their texts are read
 // again as they were read first: what has become an alias since is none there. A ^C may come
 // between any two words, and goes on at PROMPT_COMMAND: one that a command has set is set anew, by
-// what ends nothing where it is readonly. A read that TMOUT ends is begun again. What is said
-// begins with a NUL, as others may have said something before. A shell that has lost what these
-// words need ends.
+// what ends nothing where it is readonly. A read that TMOUT ends is begun again. TMOUT's own
+// alarm, which bash sets before PROMPT_COMMAND and which would end the shell, is taken away by a
+// read that has one of its own: from bash 5.2 on, in its POSIX mode. What is said begins with a
+// NUL, as others may have said something before. A shell that has lost what these words need ends.
 std::string driver() {
   return "while { __sbx_flags=$-; " + std::string(kFreeBuiltin) + R"(\builtin set +xvTa
+[[ ! ${TMOUT-} ]] || POSIXLY_CORRECT=1 \builtin read -r -t 9 __sbx_rest <<<''
 [[ $__sbx_flags != *a* ]] || \builtin export -n "${!__sbx_@}"
 [[ ! ${__sbx_live-} ]] || { __sbx_traps=$(\builtin printf '\\builtin '; \builtin trap -p DEBUG
 \builtin printf '\\builtin '; \builtin trap -p ERR)

@@ -225,6 +225,12 @@ class Calls(Case):
         time.sleep(1.2)
         self.says("echo $x; read -u 9 9<>/dev/ptmx; [ $? -gt 128 ] && echo ended", "5\nended\n", stderr=None)
 
+    def test_a_limit_of_reads_does_not_end_a_shell_that_a_time_out_has_interrupted(self):
+        self.says("TMOUT=1; X=5; shopt -u expand_aliases")
+        self.assertEqual(self.run_kept("sleep 5", timeout_ms=300)["status"], "timed_out")
+        self.says("sleep 1.5; echo $X; shopt -q expand_aliases || shopt -qo posix", "5\n", code=1)
+        self.says("echo $X; trap -p ALRM", "5\n")
+
     def test_what_has_no_end_is_an_error_and_what_ends_the_shell_is_said(self):
         anything = self.profile({"commands": {"ask": []}})
         _, self.peer = self.server("--workspace", self.work, "--profile", anything)
