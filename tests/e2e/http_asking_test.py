@@ -60,7 +60,7 @@ class Operated:
         self.assertEqual(reply["code"], 0, reply)
         return json.loads(reply["stdout"])
 
-    def test_a_question_goes_with_whoever_asked(self):
+    def look_whether_a_question_goes_with_whoever_asked(self):
         said = self.operated("""
 run = send("run", command=f"curl -sS -m 1 -d a=1 {url}/left; touch over; sleep 40")
 while not os.path.exists("over"): time.sleep(0.05)
@@ -78,7 +78,7 @@ said += [waiting(), approve(asked[1]), len(asked)]
         self.assertEqual(said, ["/left", "/digest", False, ["/cancelled"], [], "/digest", 2])
         self.assertEqual(self.seen(), [])
 
-    def test_one_answer_counts(self):
+    def look_whether_one_answer_counts(self):
         said = self.operated("""
 runs = [post("/first"), post("/second")]
 until(lambda: len(asked) == 2)
@@ -89,7 +89,7 @@ said += [approve(asked[1]), waiting(), *(answer(run)["stdout"] for run in runs)]
         self.assertEqual(said, [["/first", "/second"], {"approved": True}, "/digest", ["/second"], True, False,
                                 "/digest", [], "200", "403"])
 
-    def test_an_answer_is_of_no_use_to_another_process(self):
+    def look_whether_an_answer_is_of_no_use_to_another_process(self):
         """It begins to number its questions anew."""
         said = self.operated("""
 run = post("/harmless", "sleep 40")
@@ -115,6 +115,15 @@ class Asking(Operated, Http):
     def asking(self):
         return self.rules(tuple({"host": host, "methods": ["POST"], "ask": True} for host in (HOST, PLAIN)),
                           allow=(HOST, PLAIN))
+
+    def test_a_question_goes_with_whoever_asked(self):
+        self.look_whether_a_question_goes_with_whoever_asked()
+
+    def test_one_answer_counts(self):
+        self.look_whether_one_answer_counts()
+
+    def test_an_answer_is_of_no_use_to_another_process(self):
+        self.look_whether_an_answer_is_of_no_use_to_another_process()
 
     def test_one_run_leaves_room_for_the_questions_of_others(self):
         self.write("work/many.py", f"""if True:
@@ -144,6 +153,15 @@ class Asking2(Operated, OverHttp2):
 
     def asking(self):
         return self.ruled({"host": self.HOST, "ask": True})
+
+    def test_a_question_goes_with_whoever_asked(self):
+        self.look_whether_a_question_goes_with_whoever_asked()
+
+    def test_one_answer_counts(self):
+        self.look_whether_one_answer_counts()
+
+    def test_an_answer_is_of_no_use_to_another_process(self):
+        self.look_whether_an_answer_is_of_no_use_to_another_process()
 
 
 if __name__ == "__main__":
