@@ -10,6 +10,7 @@ mount namespace of the bench's own without a cgroup tree, where podman, crun and
 import json
 import math
 import os
+import resource
 import select
 import shutil
 import signal
@@ -280,30 +281,36 @@ def rates(workspace: str) -> None:
         print(f"| {name} | {count / statistics.median(took):.0f} | {ratio:.2f} |", flush=True)
 
 
-def sleepers() -> int:
-    """How many of the commands there are."""
-    found = 0
+def sleepers() -> List[int]:
+    """A pidfd of each command that there is."""
+    found = []
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
         try:
             with open(f"/proc/{name}/cmdline", "rb") as text:
-                found += text.read() == f"sleep\0{SLEEP}\0".encode()
+                if text.read() == f"sleep\0{SLEEP}\0".encode():
+                    found.append(os.pidfd_open(int(name)))
         except OSError:
             continue
     return found
 
 
-def until(wanted: int, began: float) -> float:
-    """Seconds until so many commands are there."""
-    while True:
-        looked = time.monotonic()
-        found = sleepers()
-        if found == wanted:
-            return looked - began
-        if looked - began > 300:
-            raise SystemExit(f"{found} commands, not {wanted}")
-        time.sleep(9 * (time.monotonic() - looked))  # a look through /proc costs as much as some launches
+def until_gone(commands: List[int], began: float) -> float:
+    """Seconds until the last of them has ended."""
+    waiting = select.poll()
+    for pidfd in commands:
+        waiting.register(pidfd, select.POLLIN)
+    left = len(commands)
+    while left:
+        ended = waiting.poll(60_000)
+        if not ended:
+            raise SystemExit(f"{left} commands are still there")
+        for pidfd, _ in ended:
+            waiting.unregister(pidfd)
+            os.close(pidfd)
+        left -= len(ended)
+    return time.monotonic() - began
 
 
 def available_kb() -> int:
@@ -312,26 +319,30 @@ def available_kb() -> int:
 
 
 def alive(workspace: str) -> None:
-    def fill(session: Session) -> float:
-        began = time.monotonic()
-        for _ in range(ALIVE):
-            session.send("start", argv=["sleep", SLEEP])
-        return until(ALIVE, began)
-
-    if sleepers():
-        raise SystemExit(f"somebody sleeps for {SLEEP} seconds already")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     session = Session(workspace)
+
+    def fill() -> List[int]:
+        for _ in range(ALIVE):
+            session.call("start", argv=["sleep", SLEEP])
+        commands = sleepers()
+        if len(commands) != ALIVE:
+            raise SystemExit(f"{len(commands)} commands, not {ALIVE}")
+        return commands
+
     session.call("run", argv=["/bin/true"])
     free = available_kb()
-    made = fill(session)
+    began = time.monotonic()
+    commands = fill()
+    made = time.monotonic() - began
     used = (free - available_kb()) / ALIVE
     began = time.monotonic()
     session.call("reset")
-    ended = until(0, began)
-    fill(session)
+    ended = until_gone(commands, began)
+    commands = fill()
     began = time.monotonic()
     session.server.send_signal(signal.SIGKILL)
-    killed = until(0, began)
+    killed = until_gone(commands, began)
     session.server.wait()
     print(f"\n| {ALIVE} sandboxes alive in one session | |\n|---|---:|\n| each is made in | {made / ALIVE * 1000:.1f} ms |\n"
           f"| memory of the machine, each | {used:.0f} KiB |\n| all ended by `reset` in | {ended:.2f} s |\n"
