@@ -102,6 +102,15 @@ class Case(unittest.TestCase):
         self.assertEqual(answer["exit_code"], 0, answer)
         return answer["stdout"]
 
+    def after_mounts(self, mounts):
+        """The answer of `true` where these shell commands have mounted something, for it alone."""
+        done = subprocess.run(["unshare", "-m" if is_root() else "-Urm", "sh", "-c", mounts + ' || exit 99; exec "$@"',
+                               "sh", SBX_RUN, "-c", "true"], cwd=self.work, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=BOUND, check=False)
+        if done.returncode == 99:
+            self.skipTest(done.stderr.decode())
+        return json.loads(done.stdout)
+
     def assert_error(self, answer, code):
         self.assertEqual(answer["status"], "error", answer)
         self.assertEqual(answer["error"]["code"], code, answer["error"])

@@ -105,13 +105,7 @@ class Surroundings(harness.Case):
         self.assertIn("(ulimit -u)", answer["error"]["hint"], answer)
 
     def test_a_host_without_dev_null_is_told_as_that(self):
-        script = 'mount -t tmpfs none /dev || exit 99; exec "$@"'
-        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, "sh",
-                               harness.SBX_RUN, "-c", "true"], cwd=self.work, stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=harness.BOUND, check=False)
-        if done.returncode == 99:
-            self.skipTest(done.stderr.decode())
-        answer = json.loads(done.stdout)
+        answer = self.after_mounts("mount -t tmpfs none /dev")
         self.assert_error(answer, "setup_failed")
         self.assertIn("open(/dev/null): ENOENT", answer["error"]["message"])
 

@@ -167,13 +167,7 @@ class Etc(ViewCase):
 
     def test_what_is_mounted_there_and_has_been_deleted_is_told_as_that(self):
         hosts = self.write("hosts", "127.0.0.1 localhost\n")
-        script = f'mount --bind {hosts} /etc/hosts && rm {hosts} || exit 99; exec "$@"'
-        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, "sh",
-                               harness.SBX_RUN, "-c", "true"], cwd=self.work, stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=harness.BOUND, check=False)
-        if done.returncode == 99:
-            self.skipTest(done.stderr.decode())
-        answer = json.loads(done.stdout)
+        answer = self.after_mounts(f"mount --bind {hosts} /etc/hosts && rm {hosts}")
         self.assert_error(answer, "setup_failed")
         self.assertIn("/etc/hosts", answer["error"]["message"])
         self.assertIn("has been deleted outside", answer["error"]["hint"])
