@@ -2,6 +2,15 @@
 // The tables into CLI11, and CLI11's complaints into ours.
 #include "flags.h"
 
+// CLI11 names std::cout only in functions that are not called here. <iostream> itself would make
+// eight streams at every start, and bring 12 KB of them into the program.
+#define _GLIBCXX_IOSTREAM 1  // NOLINT(bugprone-reserved-identifier)
+#include <ostream>
+namespace std {
+extern ostream cout;  // NOLINT(cert-dcl58-cpp)
+extern ostream cerr;  // NOLINT(cert-dcl58-cpp)
+}  // namespace std
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>

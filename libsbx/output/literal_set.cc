@@ -12,9 +12,9 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
-bool equal(std::string_view text, const Literal& literal) {
-  if (!literal.any_case()) return text == literal.text();
-  return std::equal(text.begin(), text.end(), literal.text().begin(), literal.text().end(),
+bool equal(std::string_view text, std::string_view literal, bool any_case) {
+  if (!any_case) return text == literal;
+  return std::equal(text.begin(), text.end(), literal.begin(), literal.end(),
                     [](char a, char b) { return lower(a) == b; });
 }
 
@@ -32,22 +32,23 @@ void LiteralFinder::compare_at(std::string_view text, std::size_t at,
   auto gram = grams_.begin() + (*starts_)[product >> kStartShift];
   while (gram != grams_.end() && gram->product < product) ++gram;
   for (; gram != grams_.end() && gram->product == product; ++gram) {
-    const Literal& literal = literals_[gram->literal];
-    if (at < gram->offset || text.size() - (at - gram->offset) < literal.text().size()) continue;
+    const std::string_view literal = literals_[gram->literal];
+    const std::uint16_t tag = literals_.tag(gram->literal);
+    if (at < gram->offset || text.size() - (at - gram->offset) < literal.size()) continue;
     const std::size_t begin = at - gram->offset;
-    if (!equal(text.substr(begin, literal.text().size()), literal)) continue;
-    const std::size_t end = begin + literal.text().size();
+    if (!equal(text.substr(begin, literal.size()), literal, literals_.any_case())) continue;
+    const std::size_t end = begin + literal.size();
     // A run of one letter, which holds a literal of that letter at every place, is one hit.
-    if (!hits.empty() && hits.back().tag == literal.tag() && hits.back().end + 1 == end) {
+    if (!hits.empty() && hits.back().tag == tag && hits.back().end + 1 == end) {
       hits.back().end = end;
       continue;
     }
-    hits.push_back({begin, end, literal.tag()});
+    hits.push_back({begin, end, tag});
   }
 }
 
 void LiteralFinder::find(std::string_view text, std::vector<LiteralHit>& hits) const {
-  if (literals_.empty() || text.size() < kShortestLiteral) return;
+  if (literals_.size() == 0 || text.size() < kShortestLiteral) return;
   if (map_ == nullptr) {
     for (std::size_t at = 0; at + kShortestLiteral <= text.size(); ++at) {
       compare_at(text, at, hits);
@@ -80,24 +81,27 @@ void LiteralFinder::find(std::string_view text, std::vector<LiteralHit>& hits) c
   }
 }
 
-void LiteralSet::add(std::string text, std::uint16_t tag) {
+void LiteralSet::add(std::string_view text, std::uint16_t tag) {
   constexpr std::size_t kMost = std::numeric_limits<std::uint16_t>::max();
-  if (text.size() < kShortestLiteral || literals_.size() == kMost) return;
-  texts_.push_back(std::move(text));
-  literals_.emplace_back(texts_.back(), false, tag);
+  if (text.size() < kShortestLiteral || tags_.size() == kMost) return;
+  text_ += text;
+  begins_.push_back(static_cast<std::uint32_t>(text_.size()));
+  tags_.push_back(tag);
 }
 
 void LiteralSet::build() {
-  grams_.resize(literals_.size());
-  index_literals(literals_, grams_, starts_);
+  grams_.resize(tags_.size());
+  index_literals(literals(), grams_, starts_);
   fill_gram_map(grams_, map_);
 }
 
 std::size_t LiteralSet::begun_by(std::string_view text) const {
   std::size_t most = 0;
-  for (const std::string& whole : texts_) {
+  const Literals all = literals();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string_view whole = all[i];
     std::size_t size = std::min(whole.size() - 1, text.size());
-    while (size > most && !text.ends_with(std::string_view(whole).substr(0, size))) --size;
+    while (size > most && !text.ends_with(whole.substr(0, size))) --size;
     most = std::max(most, size);
   }
   return most;

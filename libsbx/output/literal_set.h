@@ -8,7 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,25 +15,27 @@
 
 namespace sbx {
 
-// Small, since there are some two thousand of them in every program.
-class Literal {
+// Literals that stand one behind the other in one text: small tables, since there are some two
+// thousand of them in every program. The tables outlive it.
+class Literals {
  public:
-  // At least kShortestLiteral bytes; lower case where any_case (ASCII). The tag means something to
-  // the owner.
-  constexpr Literal(std::string_view text, bool any_case, std::uint16_t tag)
-      : text_(text.data()),
-        size_(static_cast<std::uint32_t>(text.size())),
-        tag_(tag),
-        any_case_(any_case) {}
+  // At least kShortestLiteral bytes each; lower case where any_case (ASCII). `begins` has one
+  // number more, where the last one ends. A tag means something to the owner.
+  constexpr Literals(const char* text, std::span<const std::uint32_t> begins,
+                     std::span<const std::uint16_t> tags, bool any_case)
+      : text_(text), begins_(begins), tags_(tags), any_case_(any_case) {}
 
-  constexpr std::string_view text() const { return {text_, size_}; }
+  constexpr std::size_t size() const { return tags_.size(); }
+  constexpr std::string_view operator[](std::size_t i) const {
+    return {text_ + begins_[i], begins_[i + 1] - begins_[i]};
+  }
+  constexpr std::uint16_t tag(std::size_t i) const { return tags_[i]; }
   constexpr bool any_case() const { return any_case_; }
-  constexpr std::uint16_t tag() const { return tag_; }
 
  private:
   const char* text_;
-  std::uint32_t size_;
-  std::uint16_t tag_;
+  std::span<const std::uint32_t> begins_;
+  std::span<const std::uint16_t> tags_;
   bool any_case_;
 };
 
@@ -142,7 +143,7 @@ class LiteralFinder {
  public:
   // Without a map every place is looked up: ten times slower, but for a short text still less than
   // it takes to touch one.
-  constexpr LiteralFinder(std::span<const Literal> literals, std::span<const LiteralGram> grams,
+  constexpr LiteralFinder(Literals literals, std::span<const LiteralGram> grams,
                           const GramStarts& starts, const GramMap* map)
       : literals_(literals), grams_(grams), starts_(&starts), map_(map) {}
 
@@ -152,7 +153,7 @@ class LiteralFinder {
  private:
   void compare_at(std::string_view text, std::size_t at, std::vector<LiteralHit>& hits) const;
 
-  std::span<const Literal> literals_;
+  Literals literals_;
   std::span<const LiteralGram> grams_;  // by product
   const GramStarts* starts_;
   const GramMap* map_;
@@ -160,10 +161,10 @@ class LiteralFinder {
 
 // The literals' grams in their order; constexpr, so that those of a fixed list are known at run
 // time.
-template <typename Literals, typename Grams>
-constexpr void index_literals(const Literals& literals, Grams& grams, GramStarts& starts) {
+constexpr void index_literals(const Literals& literals, std::span<LiteralGram> grams,
+                              GramStarts& starts) {
   for (std::size_t i = 0; i < literals.size(); ++i) {
-    grams[i] = rarest_gram(literals[i].text(), static_cast<std::uint16_t>(i));
+    grams[i] = rarest_gram(literals[i], static_cast<std::uint16_t>(i));
   }
   std::sort(grams.begin(), grams.end(), [](const LiteralGram& a, const LiteralGram& b) {
     return a.product != b.product ? a.product < b.product : a.literal < b.literal;
@@ -180,15 +181,18 @@ void fill_gram_map(std::span<const LiteralGram> grams, GramMap& map);
 // Literals known only at run time, at most 65,535; shorter ones than kShortestLiteral are left out.
 class LiteralSet {
  public:
-  void add(std::string text, std::uint16_t tag);
+  void add(std::string_view text, std::uint16_t tag);
   void build();
-  LiteralFinder finder() const { return {literals_, grams_, starts_, &map_}; }
+  LiteralFinder finder() const { return {literals(), grams_, starts_, &map_}; }
   // How many bytes at the end of `text` begin one of them, which may go on.
   std::size_t begun_by(std::string_view text) const;
 
  private:
-  std::deque<std::string> texts_;
-  std::vector<Literal> literals_;
+  Literals literals() const { return {text_.data(), begins_, tags_, false}; }
+
+  std::string text_;
+  std::vector<std::uint32_t> begins_{0};
+  std::vector<std::uint16_t> tags_;
   std::vector<LiteralGram> grams_;
   GramStarts starts_{};
   GramMap map_{};

@@ -495,8 +495,8 @@ void Redactor::match_all(const re2::RE2& expression, std::string_view text, std:
 const LiteralSet& Redactor::exact() {
   if (!exact_) {
     exact_ = std::make_unique<LiteralSet>();
-    for (ExactForm& form : exact_forms(exact_values_)) {
-      exact_->add(std::move(form.text), form.base64 ? kBase64 : kAsIs);
+    for (const ExactForm& form : exact_forms(exact_values_)) {
+      exact_->add(form.text, form.base64 ? kBase64 : kAsIs);
     }
     exact_->build();
   }

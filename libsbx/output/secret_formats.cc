@@ -68,18 +68,46 @@ constexpr Formats kFormats = [] {
   return packed;
 }();
 
-constexpr Literal kKeywords[] = {
-#include "redaction_keywords.inc"
+struct Keyword {
+  std::string_view text;
+  std::uint16_t format;
 };
 
+// Only for the compiler, as the formats.
+consteval auto listed_keywords() {
+  return std::to_array<Keyword>({
+#include "redaction_keywords.inc"
+  });
+}
+
+constexpr std::size_t kKeywordCount = listed_keywords().size();
+
+consteval std::size_t keyword_text_size() {
+  std::size_t size = 0;
+  for (const Keyword& keyword : listed_keywords()) size += keyword.text.size();
+  return size;
+}
+
 struct KeywordTables {
-  std::array<LiteralGram, std::size(kKeywords)> grams{};
+  std::array<char, keyword_text_size()> text{};
+  std::array<std::uint32_t, kKeywordCount + 1> begins{};
+  std::array<std::uint16_t, kKeywordCount> formats{};
+  std::array<LiteralGram, kKeywordCount> grams{};
   GramStarts starts{};
+
+  constexpr Literals literals() const { return {text.data(), begins, formats, true}; }
 };
 
 constexpr KeywordTables kTables = [] {
   KeywordTables tables;
-  index_literals(std::span(kKeywords), tables.grams, tables.starts);
+  const auto keywords = listed_keywords();
+  auto* to = tables.text.begin();
+  for (std::size_t i = 0; i < kKeywordCount; ++i) {
+    to = std::copy(keywords[i].text.begin(), keywords[i].text.end(), to);
+    tables.begins[i + 1] = static_cast<std::uint32_t>(to - tables.text.begin());
+    tables.formats[i] = keywords[i].format;
+  }
+  index_literals(tables.literals(), tables.grams, tables.starts);
   return tables;
 }();
 
@@ -104,7 +132,7 @@ SecretFormat SecretFormats::operator[](std::size_t index) const {
 
 LiteralFinder secret_keywords(std::size_t text_size) {
   constexpr std::size_t kWorthAMap = 8 << 10;
-  return {kKeywords, kTables.grams, kTables.starts,
+  return {kTables.literals(), kTables.grams, kTables.starts,
           text_size < kWorthAMap ? nullptr : &keyword_map()};
 }
 
