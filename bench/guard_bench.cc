@@ -51,13 +51,14 @@ double microseconds(int rounds, Work work) {
 }
 
 double to_read(const std::string& text, int rounds) {
-  return microseconds(rounds, [&] { return sbx::read_shell(text).commands.size(); });
+  return microseconds(rounds, [&] { return sbx::shell::read_shell(text).commands.size(); });
 }
 
 double to_judge(const sbx::Policy& policy, const std::string& text, int rounds) {
   sbx::Request request;
   request.command = text;
-  return microseconds(rounds, [&] { return sbx::judge(policy, request).value().findings.size(); });
+  return microseconds(rounds,
+                      [&] { return sbx::guard::judge(policy, request).value().findings.size(); });
 }
 
 double part_of(const std::vector<double>& sorted, double part) {

@@ -24,7 +24,7 @@ int verb_check(const Invocation& invocation) {
   const Request& request = prepared.value().request;
   const Environment base =
       make_environment(policy, invocation.environment, prepared.value().facts.user_name);
-  const Result<Judgement> judgement = shown_judgement(policy, request, base);
+  const Result<guard::Judgement> judgement = shown_judgement(policy, request, base);
   if (!judgement.ok()) return refused(judgement.error());
   const auto say = wants_json(invocation) ? judgement_to_json : judgement_to_text;
   const bool is_said = print(say(judgement.value()));

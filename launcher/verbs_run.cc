@@ -210,7 +210,7 @@ void let_people_decide(RunInput& input, const RunOptions& options, const Environ
   }
   const int stdin_fd = input.mode == OutputMode::kCapture ? input.stdin_fd : STDIN_FILENO;
   input.decide = [ask, &approvals, &policy = input.policy, &request = input.request, &inherited,
-                  stdin_fd](const Judgement& judgement, const std::string& cwd) {
+                  stdin_fd](const guard::Judgement& judgement, const std::string& cwd) {
     const Request asked = as_asked(request, inherited, stdin_fd);
     return decide_request(approvals, policy, asked, judgement, cwd, ask);
   };

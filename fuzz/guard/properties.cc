@@ -12,9 +12,9 @@ bool judgement_holds(std::string_view text) {
   static const Policy policy = sample_policy();
   Request request;
   request.command = text;
-  const Result<Judgement> result = judge(policy, request);
+  const Result<guard::Judgement> result = guard::judge(policy, request);
   if (!result.ok()) return !result.error().message.empty();
-  const Judgement& judgement = result.value();
+  const guard::Judgement& judgement = result.value();
   const auto lies_inside = [&](Span span) {
     return span.begin <= span.end && span.end <= text.size();
   };
@@ -22,7 +22,7 @@ bool judgement_holds(std::string_view text) {
   return std::all_of(judgement.findings.begin(), judgement.findings.end(),
                      [&](const Finding& finding) { return lies_inside(finding.span); }) &&
          std::all_of(judgement.unknown.begin(), judgement.unknown.end(),
-                     [&](const Unknown& unknown) { return lies_inside(unknown.span); }) &&
+                     [&](const shell::Unknown& unknown) { return lies_inside(unknown.span); }) &&
          (judgement.verdict == Verdict::kAllow ||
           std::any_of(judgement.findings.begin(), judgement.findings.end(), is_of));
 }

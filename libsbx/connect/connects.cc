@@ -275,7 +275,7 @@ void Connects::count_hosts_port(const Errand& errand) {
 // A profile takes absolute paths without `..`.
 void Connects::count_socket(const Errand& errand) {
   count(errand, "connect", std::string(errand.unix_name()),
-        "network.unix_sockets += [" + json_string(resolve_path(errand.absolute, "/")) + "]");
+        "network.unix_sockets += [" + json_string(guard::resolve_path(errand.absolute, "/")) + "]");
 }
 
 void Connects::count(const Errand& errand, std::string operation, std::string where,

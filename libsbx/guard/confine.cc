@@ -6,7 +6,7 @@
 #include "model/grant.h"
 #include "shell/arguments.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 // Programs whose words are data: what looks like a path in them is text.
@@ -23,13 +23,13 @@ class PathCheck {
   void run() {
     const auto& words = c_.command.words;
     if (!words.empty()) check(words.front(), words.front().text.find('/') != std::string::npos);
-    if (!is_listed(c_.program, kTalkers) || c_.program == "test" || c_.program == "[") {
+    if (!shell::is_listed(c_.program, kTalkers) || c_.program == "test" || c_.program == "[") {
       check_words();
     }
-    for (const Redirection& redirection : c_.command.redirections) {
-      const bool names_file = redirection.kind == RedirectionKind::kRead ||
-                              redirection.kind == RedirectionKind::kTruncate ||
-                              redirection.kind == RedirectionKind::kAppend;
+    for (const shell::Redirection& redirection : c_.command.redirections) {
+      const bool names_file = redirection.kind == shell::RedirectionKind::kRead ||
+                              redirection.kind == shell::RedirectionKind::kTruncate ||
+                              redirection.kind == shell::RedirectionKind::kAppend;
       if (names_file) check(redirection.target, true);
     }
   }
@@ -37,7 +37,7 @@ class PathCheck {
  private:
   void check_words() {
     const auto& words = c_.command.words;
-    bool skip = is_listed(c_.program, kPatternFirst);
+    bool skip = shell::is_listed(c_.program, kPatternFirst);
     for (std::size_t i = 1; i < words.size(); ++i) {
       const std::string& text = words[i].text;
       if (text.starts_with('-') && text.size() > 1) {
@@ -65,7 +65,7 @@ class PathCheck {
   }
 
   // "--file=/etc/x", "-I/opt/include", "-C../x".
-  void check_option(const Word& word) {
+  void check_option(const shell::Word& word) {
     const std::size_t equals = word.text.find('=');
     if (equals != std::string::npos) {
       check_part(word, word.text.substr(equals + 1));
@@ -75,14 +75,14 @@ class PathCheck {
     if (!word.text.starts_with("--") && slash == 2) check_part(word, word.text.substr(slash));
   }
 
-  void check_part(const Word& word, const std::string& part) {
-    Word only = word;
+  void check_part(const shell::Word& word, const std::string& part) {
+    shell::Word only = word;
     only.text = part;
     check(only, false);
   }
 
   // A word is taken for a path where it is absolute, or leads upwards, or begins with ~.
-  void check(const Word& word, bool is_path) {
+  void check(const shell::Word& word, bool is_path) {
     const std::string& text = word.text;
     const bool looks_like_one = text.starts_with('/') || text.starts_with('~') || text == ".." ||
                                 text.starts_with("../") || text.find("/../") != std::string::npos ||
@@ -110,4 +110,4 @@ class PathCheck {
 
 void find_paths_outside(const Case& c, std::vector<Finding>& out) { PathCheck(c, out).run(); }
 
-}  // namespace sbx
+}  // namespace sbx::guard

@@ -10,7 +10,7 @@
 #include "shell/arguments.h"
 #include "shell/programs.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 bool is_any(const std::vector<std::string>& patterns, std::string_view program) {
@@ -20,7 +20,7 @@ bool is_any(const std::vector<std::string>& patterns, std::string_view program) 
 
 bool is_function(const Case& c, std::string_view name) {
   return std::any_of(c.reading.functions.begin(), c.reading.functions.end(),
-                     [&](const Function& function) { return function.name == name; });
+                     [&](const shell::Function& function) { return function.name == name; });
 }
 
 class NameCheck {
@@ -30,7 +30,7 @@ class NameCheck {
 
   void run() {
     if (c_.command.words.empty()) return;
-    const Word& word = c_.command.words.front();
+    const shell::Word& word = c_.command.words.front();
     if (!word.known && c_.command.is_supposed) return;
     if (!word.known) return check_unknown(word);
     if (word.text.empty()) return;
@@ -71,10 +71,10 @@ class NameCheck {
   }
   bool network_is_on() const { return policy_.sandbox.network.mode != NetworkMode::kNone; }
 
-  void check_allowed(const Word& word) {
+  void check_allowed(const shell::Word& word) {
     const std::string name(c_.program);
     const bool by_name = word.text.find('/') == std::string::npos;
-    if (by_name && (is_shell_builtin(name) || is_function(c_, word.text))) return;
+    if (by_name && (shell::is_shell_builtin(name) || is_function(c_, word.text))) return;
     if (commands_.allow && is_any(*commands_.allow, name)) return;
     if (is_any(commands_.network_allow, name)) {
       if (network_is_on()) return;
@@ -89,7 +89,7 @@ class NameCheck {
   }
 
   // Where only the listed programs exist the kernel holds the list; elsewhere the text must.
-  void check_unknown(const Word& word) {
+  void check_unknown(const shell::Word& word) {
     if (!commands_.allow || policy_.sandbox.filesystem.base == Base::kTools) return;
     out_.push_back({"command-not-known", Verdict::kDeny,
                     "a program's name that is made at run time cannot be held against the list of "
@@ -122,15 +122,15 @@ void refuse_write(const Case& c, const Span& span, std::string reason, std::stri
 
 // Programs that write only when told to.
 bool writes_in_place(const Case& c) {
-  const Arguments arguments(c.command, 1);
+  const shell::Arguments arguments(c.command, 1);
   if (c.program == "sed" || c.program == "perl" || c.program == "yq") {
     if (c.program == "sed" && arguments.find("in-place") != nullptr) return true;
     return arguments.find('i') != nullptr;
   }
   if (c.program == "sort" || c.program == "tree") return arguments.find('o', "output") != nullptr;
   if (c.program == "find") {
-    return std::any_of(c.command.words.begin(), c.command.words.end(), [](const Word& word) {
-      return is_listed(word.text, "-delete -fprint -fprint0 -fprintf -fls");
+    return std::any_of(c.command.words.begin(), c.command.words.end(), [](const shell::Word& word) {
+      return shell::is_listed(word.text, "-delete -fprint -fprint0 -fprintf -fls");
     });
   }
   return false;
@@ -143,13 +143,13 @@ void find_denied_names(const Policy& policy, const Case& c, std::vector<Finding>
 }
 
 void find_writes(const Case& c, std::vector<Finding>& out) {
-  if (is_writing_program(c.program) || writes_in_place(c)) {
+  if (shell::is_writing_program(c.program) || writes_in_place(c)) {
     refuse_write(c, c.command.span,
                  "'" + std::string(c.program) + "' writes, and the profile is read-only", "", out);
   }
-  for (const Redirection& redirection : c.command.redirections) {
-    if (redirection.kind != RedirectionKind::kTruncate &&
-        redirection.kind != RedirectionKind::kAppend) {
+  for (const shell::Redirection& redirection : c.command.redirections) {
+    if (redirection.kind != shell::RedirectionKind::kTruncate &&
+        redirection.kind != shell::RedirectionKind::kAppend) {
       continue;
     }
     const std::string& target = redirection.target.text;
@@ -163,4 +163,4 @@ void find_writes(const Case& c, std::vector<Finding>& out) {
   }
 }
 
-}  // namespace sbx
+}  // namespace sbx::guard

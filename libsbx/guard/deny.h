@@ -9,7 +9,7 @@
 #include "guard/rule.h"
 #include "guard/verdict.h"
 
-namespace sbx {
+namespace sbx::guard {
 
 // The names under commands.deny, commands.allow, network_allow, readonly and commands.ask.
 void find_denied_names(const Policy& policy, const Case& c, std::vector<Finding>& out);
@@ -20,4 +20,4 @@ void find_writes(const Case& c, std::vector<Finding>& out);
 // commands.confine_paths.
 void find_paths_outside(const Case& c, std::vector<Finding>& out);
 
-}  // namespace sbx
+}  // namespace sbx::guard

@@ -13,7 +13,7 @@
 #include "shell/arguments.h"
 #include "shell/marks.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 constexpr std::size_t kMaxDirectories = 16;
@@ -33,9 +33,11 @@ bool is_chained(std::string_view gap) {
 
 constexpr std::string_view kTrap = "trap";
 
-bool is_child(const std::string& via) { return !is_listed(via, "eval source . builtin command"); }
+bool is_child(const std::string& via) {
+  return !shell::is_listed(via, "eval source . builtin command");
+}
 
-bool runs_in_a_child(const Command& command) {
+bool runs_in_a_child(const shell::Command& command) {
   return std::any_of(command.via.begin(), command.via.end(), is_child);
 }
 
@@ -45,19 +47,19 @@ struct OfTrap {
   bool is_in_child = false;
 };
 
-OfTrap of_trap(const Command& command) {
+OfTrap of_trap(const shell::Command& command) {
   const auto trap = std::find(command.via.begin(), command.via.end(), kTrap);
   return {trap != command.via.end(), std::any_of(command.via.begin(), trap, is_child)};
 }
 
 // Whether the shell that the command starts ends at the first error: bash -euc.
-bool starts_strictly(const Command& command) {
+bool starts_strictly(const shell::Command& command) {
   bool is_shell = false;
   bool is_value = false;
-  for (const Word& word : command.words) {
+  for (const shell::Word& word : command.words) {
     const std::string_view text = word.text;
     if (!is_shell) {
-      is_shell = is_listed(base_name(text), "sh bash dash ksh zsh");
+      is_shell = shell::is_listed(shell::base_name(text), "sh bash dash ksh zsh");
     } else if (!std::exchange(is_value, false)) {
       if (!text.starts_with('-')) return false;
       is_value = text.ends_with('o');
@@ -75,15 +77,15 @@ Directories gathered(const Directories& set) {
       return !other.empty() && other != directory && is_below(directory, other);
     };
     const auto above = std::find_if(set.begin(), set.end(), is_above);
-    add(out, above == set.end() ? directory : *above + '/' + kDeep);
+    add(out, above == set.end() ? directory : *above + '/' + shell::kDeep);
   }
   return out;
 }
 
 // Whether cd to it cannot fail: what a pattern or find gave is there, and so is what is above.
-bool is_there(const Word& word) {
+bool is_there(const shell::Word& word) {
   if (word.known) return !word.text.empty() && word.text.find_first_not_of("./") == word.text.npos;
-  return word.shape.find_first_of({kStar, kDeep}) != std::string::npos;
+  return word.shape.find_first_of({shell::kStar, shell::kDeep}) != std::string::npos;
 }
 
 struct State {
@@ -120,7 +122,7 @@ struct At {
 
 class Walk {
  public:
-  Walk(const Reading& reading, std::string_view text, const Places& places)
+  Walk(const shell::Reading& reading, std::string_view text, const Places& places)
       : reading_(reading), text_(text), places_(places) {}
 
   // Calls `use(index, directories)` for each command.
@@ -160,13 +162,13 @@ class Walk {
     for (std::size_t i = 0; i < reading_.functions.size(); ++i)
       functions_[reading_.functions[i].name] = static_cast<std::int32_t>(i);
     constexpr std::string_view kName = "CDPATH";
-    for (const Command& command : reading_.commands) {
-      for (const Assignment& assignment : command.assignments) {
+    for (const shell::Command& command : reading_.commands) {
+      for (const shell::Assignment& assignment : command.assignments) {
         const bool is_empty = assignment.value.known && assignment.value.text.empty();
         searches_ = searches_ || (assignment.name == kName && !is_empty);
         sets_last_ = sets_last_ || assignment.name == "OLDPWD";
       }
-      for (const Word& word : command.words) {
+      for (const shell::Word& word : command.words) {
         searches_ = searches_ || (word.text.starts_with("CDPATH=") && word.text.size() > 7);
         sets_last_ = sets_last_ || word.text.starts_with("OLDPWD");
       }
@@ -202,7 +204,7 @@ class Walk {
   }
 
   void note_traps(std::size_t at) {
-    const Command& command = reading_.commands[at];
+    const shell::Command& command = reading_.commands[at];
     if (const OfTrap trap = of_trap(command); trap.is_any) {
       Traps& traps = trap.is_in_child ? child_traps_ : traps_;
       traps.depth = traps.commands.empty() ? subshells_ : std::min(traps.depth, subshells_);
@@ -217,7 +219,7 @@ class Walk {
 
   template <typename Use>
   void step_through(std::size_t at, Use use) {
-    const Command& command = reading_.commands[at];
+    const shell::Command& command = reading_.commands[at];
     enter(command);
     use(at, at_.state.now);
     if (command.function >= 0) widen(seen_[command.function], at_.state.now);
@@ -240,7 +242,7 @@ class Walk {
   template <typename Use>
   void walk(const std::vector<std::size_t>& order, std::size_t begin, std::size_t end,
             std::size_t& region, Use use) {
-    const std::vector<Region>& regions = reading_.regions;
+    const std::vector<shell::Region>& regions = reading_.regions;
     for (std::size_t i = begin; i < end;) {
       const std::size_t at = order[i];
       while (region < regions.size() && regions[region].end <= at) ++region;
@@ -248,7 +250,7 @@ class Walk {
         step_through(order[i++], use);
         continue;
       }
-      const Region here = regions[region++];
+      const shell::Region here = regions[region++];
       std::size_t last = i;
       while (last < end && order[last] >= here.begin && order[last] < here.end) ++last;
       leave_child(reading_.commands[at]);
@@ -263,13 +265,13 @@ class Walk {
       for (std::size_t turn = 0; turn < kTurns; ++turn) {
         at_ = start;
         at_.state.now = starts;
-        if (here.kind == RegionKind::kThen || here.kind == RegionKind::kNext)
+        if (here.kind == shell::RegionKind::kThen || here.kind == shell::RegionKind::kNext)
           at_.state.forget_failures();
         inner = region;
-        subshells_ += here.kind == RegionKind::kChild ? 1 : 0;
+        subshells_ += here.kind == shell::RegionKind::kChild ? 1 : 0;
         walk(order, i, last, inner, use);
-        subshells_ -= here.kind == RegionKind::kChild ? 1 : 0;
-        if (here.kind != RegionKind::kLoop) break;
+        subshells_ -= here.kind == shell::RegionKind::kChild ? 1 : 0;
+        if (here.kind != shell::RegionKind::kLoop) break;
         Directories wider = starts;
         widen(wider, after().now);
         widen(wider, after().before);
@@ -287,18 +289,18 @@ class Walk {
   }
 
   // What is known behind a region: `start` was before it, `end` is where its commands end.
-  static void leave_region(const Region& region, const State& start, State& end) {
-    const RegionKind kind = region.kind;
-    if (kind == RegionKind::kNegated) return end.doubt();
-    if (kind == RegionKind::kChild || region.leaves) {
+  static void leave_region(const shell::Region& region, const State& start, State& end) {
+    const shell::RegionKind kind = region.kind;
+    if (kind == shell::RegionKind::kNegated) return end.doubt();
+    if (kind == shell::RegionKind::kChild || region.leaves) {
       end = start;
-      if (kind == RegionKind::kOtherwise) end.forget_failures();
+      if (kind == shell::RegionKind::kOtherwise) end.forget_failures();
       return;
     }
-    const bool is_next = kind == RegionKind::kNext;
+    const bool is_next = kind == shell::RegionKind::kNext;
     widen(is_next ? end.before : end.now, start.now);
     widen(is_next ? end.last_before : end.last, start.last);
-    if (is_next || kind == RegionKind::kThen) {
+    if (is_next || kind == shell::RegionKind::kThen) {
       widen(is_next ? end.before : end.now, start.before);
       widen(is_next ? end.last_before : end.last, start.last_before);
     }
@@ -306,13 +308,13 @@ class Walk {
   }
 
   // Back from what ran within the words of another command, where this one does not.
-  void leave_child(const Command& next) {
+  void leave_child(const shell::Command& next) {
     if (!at_.is_nested || next.span.begin < at_.outer_end) return;
     at_.state = at_.saved;
     at_.is_nested = false;
   }
 
-  void enter(const Command& command) {
+  void enter(const shell::Command& command) {
     const std::size_t begin = command.span.begin;
     if (begin >= at_.outer_end) {
       leave_child(command);
@@ -332,7 +334,7 @@ class Walk {
   }
 
   // Another shell than that of the command before has its own `set -e`.
-  void take_strictness(const Command& command) {
+  void take_strictness(const shell::Command& command) {
     const std::size_t depth = command.via.size();
     at_.strict.resize(std::max(depth, at_.depth) + 1);
     if (depth < at_.depth) at_.state.stops_at_errors = at_.strict[depth];
@@ -356,29 +358,29 @@ class Walk {
     if (!is_chained(gap) && !or_fail) at_.state.doubt();
   }
 
-  void follow(const Command& command) {
+  void follow(const shell::Command& command) {
     const std::string_view program = known_program_of(command);
     if (program == "cd" || program == "pushd") {
-      change(Arguments(command, 1).operands(), program == "pushd");
+      change(shell::Arguments(command, 1).operands(), program == "pushd");
     } else if (program == "popd") {
       pop(command);
     } else if (program == "set") {
       set_options(command.words);
     } else if (program == "env") {
       // What env runs is within its own words, so that this ends with them.
-      const Arguments arguments(command, 1, "uC", {"chdir", "unset"});
-      const Word* option = arguments.find('C', "chdir");
+      const shell::Arguments arguments(command, 1, "uC", {"chdir", "unset"});
+      const shell::Word* option = arguments.find('C', "chdir");
       if (option == nullptr) return;
       if (!at_.is_nested) at_.saved = at_.state;
       at_.is_nested = true;
-      Word target = *option;
+      shell::Word target = *option;
       target.text = arguments.value('C', "chdir");
       change({&target});
     }
   }
 
   // What may not run makes nothing end.
-  void set_options(const std::vector<Word>& words) {
+  void set_options(const std::vector<shell::Word>& words) {
     for (std::size_t i = 1; i < words.size(); ++i) {
       const std::string& flags = words[i].text;
       if (flags.size() < 2 || flags == "--" || (flags[0] != '-' && flags[0] != '+')) return;
@@ -401,7 +403,7 @@ class Walk {
 
   // Back to where the last pushd was called: one that failed took nothing, and an earlier one's is
   // given back.
-  void pop(const Command& command) {
+  void pop(const shell::Command& command) {
     if (command.words.size() > 1 || at_.state.pushed.empty()) return go({""});
     Directories back;
     for (const Directories& each : at_.state.pushed) {
@@ -411,13 +413,13 @@ class Walk {
     go(std::move(back), true);
   }
 
-  bool is_last(const Word& word) const {
+  bool is_last(const shell::Word& word) const {
     const std::string_view written =
         text_.substr(word.span.begin, std::max(word.span.end, word.span.begin) - word.span.begin);
     return word.text == "-" || written == "$OLDPWD" || written == "\"$OLDPWD\"";
   }
 
-  void change(const std::vector<const Word*>& operands, bool is_push = false) {
+  void change(const std::vector<const shell::Word*>& operands, bool is_push = false) {
     if (operands.empty()) return go({is_push ? std::string() : places_.home()});
     if (is_push) push();
     if (!is_push && !sets_last_ && is_last(*operands.front())) return go(at_.state.last, true);
@@ -442,7 +444,7 @@ class Walk {
     for (std::string& directory : directories) add(at_.state.now, std::move(directory));
   }
 
-  const Reading& reading_;
+  const shell::Reading& reading_;
   std::string_view text_;
   const Places& places_;
   At at_;
@@ -459,8 +461,8 @@ class Walk {
 
 }  // namespace
 
-DirectoryMap::DirectoryMap(const Reading& reading, std::string_view text, const Places& places,
-                           const std::string& cwd) {
+DirectoryMap::DirectoryMap(const shell::Reading& reading, std::string_view text,
+                           const Places& places, const std::string& cwd) {
   which_.assign(reading.commands.size(), 0);
   sets_.push_back({});
   Walk(reading, text, places).run(cwd, [&](std::size_t index, const Directories& directories) {
@@ -471,4 +473,4 @@ DirectoryMap::DirectoryMap(const Reading& reading, std::string_view text, const 
   });
 }
 
-}  // namespace sbx
+}  // namespace sbx::guard

@@ -9,11 +9,11 @@
 
 #include "guard/places.h"
 
-namespace sbx {
+namespace sbx::guard {
 
 class DirectoryMap {
  public:
-  DirectoryMap(const Reading& reading, std::string_view text, const Places& places,
+  DirectoryMap(const shell::Reading& reading, std::string_view text, const Places& places,
                const std::string& cwd);
 
   // Of reading.commands[index].
@@ -24,4 +24,4 @@ class DirectoryMap {
   std::vector<std::uint32_t> which_;
 };
 
-}  // namespace sbx
+}  // namespace sbx::guard

@@ -8,24 +8,24 @@
 
 #include "guard/rule.h"
 
-namespace sbx {
+namespace sbx::guard {
 
 struct FindStart {
-  std::vector<const Word*> starts;  // empty: the working directory
-  bool follows = false;             // -L, -H: a start that is a symlink is what that leads to
+  std::vector<const shell::Word*> starts;  // empty: the working directory
+  bool follows = false;  // -L, -H: a start that is a symlink is what that leads to
   bool has_filter = false;
-  const Word* removal = nullptr;  // -delete
+  const shell::Word* removal = nullptr;  // -delete
   bool is_removal_named = false;  // a name that is no pattern for everything stands before it
   bool is_elsewhere = false;      // the starts stand in a file
 };
 
-FindStart read_find(const Command& find);
+FindStart read_find(const shell::Command& find);
 
 // The find whose files this command is given: its own -exec, or the first stage before xargs.
-const Command* feeding_find(const Case& c);
+const shell::Command* feeding_find(const Case& c);
 
 // "{}" alone, where find puts in what it has found. A longer word is a path like any other.
-bool is_placeholder(const Case& c, const Word& word);
+bool is_placeholder(const Case& c, const shell::Word& word);
 
 // How what is found is removed.
 enum class Taking : std::uint8_t {
@@ -35,10 +35,10 @@ enum class Taking : std::uint8_t {
 };
 
 // What find may hand over that is not the command's own.
-std::optional<Hit> outside_find(const Case& c, const Command& find, const FindStart& read,
+std::optional<Hit> outside_find(const Case& c, const shell::Command& find, const FindStart& read,
                                 Taking taking);
 
 // Where find starts, as far as that is known.
 std::vector<std::string> find_places(const Case& c, const FindStart& read);
 
-}  // namespace sbx
+}  // namespace sbx::guard

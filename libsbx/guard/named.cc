@@ -13,7 +13,7 @@
 #include "shell/arguments.h"
 #include "shell/marks.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 constexpr std::size_t kMost = 64;  // of a text
@@ -63,29 +63,31 @@ class Search {
       : policy_(policy), c_(c), out_(out) {}
 
   void run() {
-    for (const Redirection& redirection : c_.command.redirections) {
-      if (redirection.kind == RedirectionKind::kRead) look(redirection.target, false);
-      const bool writes = redirection.kind == RedirectionKind::kTruncate ||
-                          redirection.kind == RedirectionKind::kAppend;
+    for (const shell::Redirection& redirection : c_.command.redirections) {
+      if (redirection.kind == shell::RedirectionKind::kRead) look(redirection.target, false);
+      const bool writes = redirection.kind == shell::RedirectionKind::kTruncate ||
+                          redirection.kind == shell::RedirectionKind::kAppend;
       if (writes) look(redirection.target, true);
     }
-    for (const Assignment& assignment : c_.command.assignments) {
+    for (const shell::Assignment& assignment : c_.command.assignments) {
       look(assignment.value, false);
       look_within(assignment.value);
     }
     const auto& words = c_.command.words;
-    if (c_.program == "git" && is_listed(words[git_subcommand(c_.command)].text, kGitWriters)) {
-      Word here;
+    if (c_.program == "git" &&
+        shell::is_listed(words[git_subcommand(c_.command)].text, kGitWriters)) {
+      shell::Word here;
       here.text = ".";
       look(here, true);
     }
     if (!words.empty() && words[0].text.find('/') != std::string::npos) look(words[0], false);
-    const bool is_writer = is_listed(c_.program, kWriters) ||
-                           (is_listed(c_.program, kEditors) && edits_in_place(words));
-    const bool is_copier = is_listed(c_.program, kCopiers);
+    const bool is_writer = shell::is_listed(c_.program, kWriters) ||
+                           (shell::is_listed(c_.program, kEditors) && edits_in_place(words));
+    const bool is_copier = shell::is_listed(c_.program, kCopiers);
     for (std::size_t i = 1; i < words.size(); ++i) {
       const bool writes = is_writer || (is_copier && i + 1 == words.size());
-      moves_ = is_listed(c_.program, kMovers) && (c_.program != "mv" || i + 1 < words.size());
+      moves_ =
+          shell::is_listed(c_.program, kMovers) && (c_.program != "mv" || i + 1 < words.size());
       // Without a slash it may be any word: of those only what is hidden can matter.
       const bool is_path = (words[i].text + words[i].shape).find('/') != std::string::npos;
       if (writes || is_path || hides()) look(words[i], writes);
@@ -95,8 +97,8 @@ class Search {
 
  private:
   // -i, -ni, --in-place
-  static bool edits_in_place(const std::vector<Word>& words) {
-    return std::any_of(words.begin(), words.end(), [](const Word& word) {
+  static bool edits_in_place(const std::vector<shell::Word>& words) {
+    return std::any_of(words.begin(), words.end(), [](const shell::Word& word) {
       const std::string_view text = word.text;
       return text.starts_with("--in") || (text.starts_with('-') && !text.starts_with("--") &&
                                           text.find('i') != std::string_view::npos);
@@ -104,7 +106,7 @@ class Search {
   }
 
   // Absolute paths within a word: --file=/a, if=/a, -f/a, -xf/a, file:///a, open('/a').
-  void look_within(const Word& word) {
+  void look_within(const shell::Word& word) {
     const std::string_view text = word.text;
     if (!word.known || word.has_glob) return;
     const auto is_in_a_name = [](char c) {
@@ -122,7 +124,7 @@ class Search {
       std::string_view path = text.substr(at, end - at);
       if (text.substr(0, at).ends_with("file:") && path.starts_with("///")) path.remove_prefix(2);
       if (begins && path.size() > 1 && path[1] != '/') {
-        Word own;
+        shell::Word own;
         own.text = path;
         look(own, false);
       }
@@ -131,13 +133,13 @@ class Search {
   }
 
   // Of what only the run completes, the directory that it lies in.
-  static void keep_sure_part(Word& word) {
+  static void keep_sure_part(shell::Word& word) {
     if (word.known && !word.has_glob) return;
     std::string& text = word.known ? word.text : word.shape;
     const auto is_open = [](char c) {
-      return is_mark(c) || std::string_view("*?[").find(c) != std::string_view::npos;
+      return shell::is_mark(c) || std::string_view("*?[").find(c) != std::string_view::npos;
     };
-    const bool has_place = !text.empty() && is_place_mark(text.front());
+    const bool has_place = !text.empty() && shell::is_place_mark(text.front());
     const auto open = std::find_if(text.begin() + (has_place ? 1 : 0), text.end(), is_open);
     word.has_glob = false;
     if (open == text.end()) return;
@@ -145,7 +147,7 @@ class Search {
     text.resize(slash == text.npos ? 0 : std::max<std::size_t>(slash, 1));
   }
 
-  void look(Word word, bool writes) {
+  void look(shell::Word word, bool writes) {
     if (out_.size() == kMost || word.text.starts_with('-')) return;
     const bool is_whole = word.known && !word.has_glob;
     keep_sure_part(word);
@@ -274,4 +276,4 @@ void find_refused_paths(const Policy& policy, const Case& c, std::vector<Refused
   Search(policy, c, out).run();
 }
 
-}  // namespace sbx
+}  // namespace sbx::guard

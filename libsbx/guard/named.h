@@ -9,9 +9,9 @@
 #include "guard/rule.h"
 #include "guard/verdict.h"
 
-namespace sbx {
+namespace sbx::guard {
 
 // Adds those of one command, each once.
 void find_refused_paths(const Policy& policy, const Case& c, std::vector<RefusedPath>& out);
 
-}  // namespace sbx
+}  // namespace sbx::guard

@@ -10,15 +10,15 @@
 #include "json/writer.h"
 #include "shell/arguments.h"
 
-namespace sbx {
+namespace sbx::guard {
 
 bool is_pattern(std::string_view name) {
   return name.find_first_of("*?[") != std::string_view::npos;
 }
 
 bool matches_name(std::string_view pattern, std::string_view program) {
-  pattern = base_name(pattern);
-  program = base_name(program);
+  pattern = shell::base_name(pattern);
+  program = shell::base_name(program);
   if (!is_pattern(pattern)) return pattern == program;
   return fnmatch(std::string(pattern).c_str(), std::string(program).c_str(), 0) == 0;
 }
@@ -37,4 +37,4 @@ std::string denied_name_grant(const std::vector<std::string>& denied, std::strin
   return "";
 }
 
-}  // namespace sbx
+}  // namespace sbx::guard

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sbx {
+namespace sbx::guard {
 
 // Denied in every profile: what would change who the command is, or the machine.
 inline constexpr std::string_view kDeniedCommands[] = {"sudo",   "su",       "shutdown", "reboot",
@@ -30,4 +30,4 @@ bool is_denied_name(const std::vector<std::string>& more, std::string_view progr
 // What would let a program of `denied` run; empty where nothing does.
 std::string denied_name_grant(const std::vector<std::string>& denied, std::string_view program);
 
-}  // namespace sbx
+}  // namespace sbx::guard

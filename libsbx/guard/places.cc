@@ -11,7 +11,7 @@
 #include "shell/arguments.h"
 #include "shell/marks.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 // Besides the plain ones. /dev/tcp and /dev/udp are connections that bash makes, and no files.
@@ -89,7 +89,7 @@ namespace {
 
 bool has_sure_letter(std::string_view part) {
   return std::any_of(part.begin(), part.end(), [](char c) {
-    return c != kMaybe && c != kComponent &&
+    return c != shell::kMaybe && c != shell::kComponent &&
            std::string_view(".*?[]!^").find(c) == std::string_view::npos;
   });
 }
@@ -97,30 +97,30 @@ bool has_sure_letter(std::string_view part) {
 // Whether nothing that kComponent may stand for makes the component "..", "/" included: what stands
 // before and behind it is then one of its own.
 bool is_sure_name(std::string_view part) {
-  const std::size_t at = part.find(kComponent);
+  const std::size_t at = part.find(shell::kComponent);
   const std::string_view before = part.substr(0, at);
   const std::string_view behind = part.substr(at + 1);
   const auto may_be_parent = [](std::string_view piece) {
     return piece.size() > 1 && !has_sure_letter(piece);
   };
-  return has_sure_letter(part) && behind.find(kComponent) == std::string_view::npos &&
+  return has_sure_letter(part) && behind.find(shell::kComponent) == std::string_view::npos &&
          !may_be_parent(before) && !may_be_parent(behind);
 }
 
 // Components that may be nothing are left out; nullopt: one may lead elsewhere.
 std::optional<std::string> settle(std::string_view path) {
-  if (path.find(kMaybe) == path.npos && path.find(kComponent) == path.npos)
+  if (path.find(shell::kMaybe) == path.npos && path.find(shell::kComponent) == path.npos)
     return std::string(path);
   std::string out;
   bool is_first = true;
   for (const std::string_view part : split(path, '/')) {
     std::string sure(part);
     // "/" alone would make a relative path an absolute one.
-    if (part.find(kComponent) != std::string_view::npos &&
-        (!is_sure_name(part) || (is_first && part.front() == kComponent))) {
+    if (part.find(shell::kComponent) != std::string_view::npos &&
+        (!is_sure_name(part) || (is_first && part.front() == shell::kComponent))) {
       return std::nullopt;
     }
-    std::erase(sure, kMaybe);
+    std::erase(sure, shell::kMaybe);
     const bool is_unsure = sure.size() != part.size();
     // "$USER/x" may be "/x", ".$USER" may be "." or "..".
     if (is_unsure && (sure == "." || sure == ".." || (sure.empty() && is_first))) {
@@ -135,36 +135,40 @@ std::optional<std::string> settle(std::string_view path) {
 
 }  // namespace
 
-std::optional<std::string> Places::expand(const Word& word) const {
+std::optional<std::string> Places::expand(const shell::Word& word) const {
   if (!word.known && word.shape.empty()) return std::nullopt;
   const std::string_view text = word.known ? word.text : word.shape;
   if (text.empty()) return std::string();
   std::string_view rest = text.substr(1);
   std::string base;
   const bool has_tilde = word.has_tilde && text.front() == '~';
-  if (has_tilde || is_place_mark(text.front())) {
+  if (has_tilde || shell::is_place_mark(text.front())) {
     // A name follows: somebody's home, or one that begins like the directory.
     if (!rest.empty() && rest.front() != '/') return std::nullopt;
-    const char mark = has_tilde ? kHome : text.front();
-    base = mark == kHome ? home_ : mark == kTmp ? tmp_ : mark == kStart ? start_ : ".";
+    const char mark = has_tilde ? shell::kHome : text.front();
+    base = mark == shell::kHome    ? home_
+           : mark == shell::kTmp   ? tmp_
+           : mark == shell::kStart ? start_
+                                   : ".";
     if (base.empty()) return std::nullopt;
   } else {
     rest = text;
   }
-  if (std::any_of(rest.begin(), rest.end(), is_place_mark)) return std::nullopt;
+  if (std::any_of(rest.begin(), rest.end(), shell::is_place_mark)) return std::nullopt;
   const auto settled = settle(rest);
   if (!settled) return std::nullopt;
   return base + *settled;
 }
 
-std::optional<std::vector<std::string>> Places::resolve(const Word& word,
+std::optional<std::vector<std::string>> Places::resolve(const shell::Word& word,
                                                         const Directories& directories,
                                                         bool follows) const {
   const auto path = expand(word);
   if (!path) return std::nullopt;
   // rm refuses to remove "..", not what is in it.
   const std::size_t slash = word.has_glob ? path->rfind('/') : std::string::npos;
-  if (slash != std::string::npos && may_match_parent(std::string_view(*path).substr(0, slash)))
+  if (slash != std::string::npos &&
+      shell::may_match_parent(std::string_view(*path).substr(0, slash)))
     return std::nullopt;
   constexpr std::string_view kVarTmp = "/var/tmp";
   std::vector<std::string> out;
@@ -183,15 +187,15 @@ std::optional<std::vector<std::string>> Places::resolve(const Word& word,
   return out;
 }
 
-void Places::add_links(const Command& command, const Directories& directories) {
+void Places::add_links(const shell::Command& command, const Directories& directories) {
   static constexpr std::size_t kMostLinks = 64;
-  if (command.words.empty() || base_name(command.words.front().text) != "ln") return;
-  const Arguments arguments(command, 1, "tS", {"target-directory", "suffix"});
+  if (command.words.empty() || shell::base_name(command.words.front().text) != "ln") return;
+  const shell::Arguments arguments(command, 1, "tS", {"target-directory", "suffix"});
   if (arguments.find('s', "symbolic") == nullptr) return;
-  std::vector<const Word*> targets = arguments.operands();
+  std::vector<const shell::Word*> targets = arguments.operands();
   if (targets.empty() || links_.size() >= kMostLinks) return;
   const std::string given(arguments.value('t', "target-directory"));
-  Word directory{{}, given.empty() ? "." : given, "", true, false, false, false};
+  shell::Word directory{{}, given.empty() ? "." : given, "", true, false, false, false};
   bool is_directory = true;  // what holds the links, and none itself
   if (given.empty() && targets.size() > 1) {
     directory = *targets.back();
@@ -200,16 +204,16 @@ void Places::add_links(const Command& command, const Directories& directories) {
   }
   const auto places = resolve(directory, directories);
   if (!places) return;
-  const auto add = [&](std::string place, const Word& target) {
+  const auto add = [&](std::string place, const shell::Word& target) {
     auto led = resolve(target, {resolve_path("..", place)});
     const bool is_inside = led && std::all_of(led->begin(), led->end(),
                                               [&](const auto& path) { return is_own(path); });
     if (!is_inside) links_.push_back({std::move(place), std::move(led)});
   };
   for (const std::string& place : *places) {
-    for (const Word* target : targets) {
+    for (const shell::Word* target : targets) {
       if (!is_directory) add(place, *target);
-      add(resolve_path(base_name(target->text), place), *target);
+      add(resolve_path(shell::base_name(target->text), place), *target);
     }
   }
 }
@@ -229,9 +233,11 @@ bool Places::is_known_removal(std::string_view path, bool is_recursive,
   std::string picked(path);
   for (std::size_t i = 0; i < widest.size(); ++i) {
     const char c = widest[i];
-    if (c == kStar || c == kDeep || c == kChoice || c == kPicked || c == kComponent)
+    if (c == shell::kStar || c == shell::kDeep || c == shell::kChoice || c == shell::kPicked ||
+        c == shell::kComponent)
       widest[i] = '*';
-    if (c == kStar || (c == kDeep && is_recursive) || (c == kPicked && takes_what_is_below))
+    if (c == shell::kStar || (c == shell::kDeep && is_recursive) ||
+        (c == shell::kPicked && takes_what_is_below))
       picked[i] = '*';
   }
   for (const std::string& own : {policy_.sandbox.workspace, std::string("/tmp")}) {
@@ -241,7 +247,7 @@ bool Places::is_known_removal(std::string_view path, bool is_recursive,
 }
 
 std::string Places::shown(std::string path) {
-  std::replace_if(path.begin(), path.end(), is_mark, '*');
+  std::replace_if(path.begin(), path.end(), shell::is_mark, '*');
   return path;
 }
 
@@ -335,4 +341,4 @@ bool Places::is_confined(std::string_view path) const {
   return is_in_roots(path) || is_system_place(path) || is_below_any(path, kSystemBase);
 }
 
-}  // namespace sbx
+}  // namespace sbx::guard

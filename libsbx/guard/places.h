@@ -11,7 +11,7 @@
 #include "policy/policy.h"
 #include "shell/reading.h"
 
-namespace sbx {
+namespace sbx::guard {
 
 // The directories that a command may run in; an empty string stands for one that is not known.
 using Directories = std::vector<std::string>;
@@ -28,18 +28,19 @@ class Places {
   // The paths that a word may name: one for each directory. nullopt where the text does not tell.
   // `follows`: where that is a link that the text makes, what it leads to as well; behind a slash
   // it is so in any case.
-  std::optional<std::vector<std::string>> resolve(const Word& word, const Directories& directories,
+  std::optional<std::vector<std::string>> resolve(const shell::Word& word,
+                                                  const Directories& directories,
                                                   bool follows = false) const;
   // The word with its home, temporary or working directory put in; a relative path as it stands,
   // with marks for the names that are bounded. nullopt where a part is made at run time.
-  std::optional<std::string> expand(const Word& word) const;
+  std::optional<std::string> expand(const shell::Word& word) const;
 
   const std::string& home() const { return home_; }
   bool is_below_repository() const { return policy_.run.is_below_repository; }
 
   // Links that the text makes to what may be elsewhere: what lies below them is not the command's
   // own.
-  void add_links(const Command& command, const Directories& directories);
+  void add_links(const shell::Command& command, const Directories& directories);
 
   // May be removed without being asked about: lies inside the workspace or /tmp, and is neither the
   // one nor the other, nor everything in them, nor a directory that holds the workspace.
@@ -94,4 +95,4 @@ class Places {
   bool var_tmp_is_tmp_ = false;
 };
 
-}  // namespace sbx
+}  // namespace sbx::guard

@@ -11,7 +11,7 @@
 
 #include "shell/arguments.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 // What is dropped with the data in it.
@@ -116,11 +116,11 @@ class QueryReader {
     const std::string_view before = std::exchange(previous_, word);
     const bool is_second = words_ == 1;
     ++words_;
-    if (is_listed(word, kExecutors)) is_ambiguous_ = true;
+    if (shell::is_listed(word, kExecutors)) is_ambiguous_ = true;
     if (word == "use" && words_ == 1) ends_with_line_ = true;
-    if (is_listed(word, kOpeners)) words_ = 0;
+    if (shell::is_listed(word, kOpeners)) words_ = 0;
     if (word == "delete" && words_ == 1) deletes_ = true;
-    if (before == "drop" && is_listed(word, kHolders)) drops_ = true;
+    if (before == "drop" && shell::is_listed(word, kHolders)) drops_ = true;
     // A statement that begins with it, so that a column of that name does not count.
     if (before == "truncate" && (is_second || word == "table")) drops_ = true;
     if (word == "from" && (before == "delete" || deletes_)) {
@@ -191,8 +191,10 @@ bool word_drops(std::string_view word, bool reads_strings) {
 }
 
 bool query_opens(std::string_view text) {
-  return contains_ignoring_case(text, "attach") || contains_ignoring_case(text, ".open") ||
-         contains_ignoring_case(text, ".restore") || contains_ignoring_case(text, ".read");
+  return shell::contains_ignoring_case(text, "attach") ||
+         shell::contains_ignoring_case(text, ".open") ||
+         shell::contains_ignoring_case(text, ".restore") ||
+         shell::contains_ignoring_case(text, ".read");
 }
 
-}  // namespace sbx
+}  // namespace sbx::guard

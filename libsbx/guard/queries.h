@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace sbx {
+namespace sbx::guard {
 
 // `reads_strings`: what stands in quotes may become a statement, too.
 bool query_drops(std::string_view text, bool reads_strings);
@@ -16,4 +16,4 @@ bool word_drops(std::string_view word, bool reads_strings);
 // Whether a client that began with a database in memory may come to have another.
 bool query_opens(std::string_view text);
 
-}  // namespace sbx
+}  // namespace sbx::guard

@@ -8,17 +8,17 @@
 
 #include "base/text.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 // Words behind the program that are no options. One behind an option without '=' may be its value:
 // which options take one differs from client to client.
 struct Verb {
-  const Word* word = nullptr;
+  const shell::Word* word = nullptr;
   bool may_be_value = false;
 };
 
-std::vector<Verb> verbs_of(const Command& command) {
+std::vector<Verb> verbs_of(const shell::Command& command) {
   std::vector<Verb> out;
   bool after_option = false;
   for (std::size_t i = 1; i < command.words.size(); ++i) {
@@ -47,7 +47,7 @@ bool is_verb(std::string_view word, std::string_view list) {
 bool begins_with(std::span<const Verb> verbs, std::span<const std::string_view> lists) {
   if (lists.empty()) return true;
   for (std::size_t i = 0; i < verbs.size(); ++i) {
-    if (is_verb(base_name(verbs[i].word->text), lists.front()) &&
+    if (is_verb(shell::base_name(verbs[i].word->text), lists.front()) &&
         begins_with(verbs.subspan(i + 1), lists.subspan(1))) {
       return true;
     }
@@ -56,28 +56,28 @@ bool begins_with(std::span<const Verb> verbs, std::span<const std::string_view> 
   return false;
 }
 
-bool has_option(const Command& command, std::string_view list) {
-  return std::any_of(command.words.begin() + 1, command.words.end(), [&](const Word& word) {
+bool has_option(const shell::Command& command, std::string_view list) {
+  return std::any_of(command.words.begin() + 1, command.words.end(), [&](const shell::Word& word) {
     const std::string_view name = std::string_view(word.text).substr(0, word.text.find('='));
-    return is_listed(name, list);
+    return shell::is_listed(name, list);
   });
 }
 
 // The same, where one letter may stand among others behind one dash.
-bool has_flag(const Command& command, std::string_view list) {
+bool has_flag(const shell::Command& command, std::string_view list) {
   static constexpr std::size_t kMostLetters = 4;
   if (has_option(command, list)) return true;
-  return std::any_of(command.words.begin() + 1, command.words.end(), [&](const Word& word) {
+  return std::any_of(command.words.begin() + 1, command.words.end(), [&](const shell::Word& word) {
     const std::string_view text = word.text;
     if (text.size() < 3 || text.size() > kMostLetters + 1 || text[0] != '-') return false;
     return std::any_of(text.begin() + 1, text.end(), [&](char letter) {
-      return is_listed(std::string{'-', letter}, list);
+      return shell::is_listed(std::string{'-', letter}, list);
     });
   });
 }
 
 bool matches(const Case& c, const Removal& removal, const std::vector<Verb>& verbs) {
-  if (!is_listed(c.program, removal.programs)) return false;
+  if (!shell::is_listed(c.program, removal.programs)) return false;
   if (!removal.with.empty() && !has_flag(c.command, removal.with)) return false;
   if (removal.verbs.empty()) return true;
   constexpr std::string_view kAnywhere = ".../";
@@ -94,7 +94,7 @@ bool matches(const Case& c, const Removal& removal, const std::vector<Verb>& ver
 
 std::optional<Hit> removes_by_client(const Case& c, std::span<const Removal> table) {
   const bool is_client = std::any_of(table.begin(), table.end(), [&](const Removal& one) {
-    return is_listed(c.program, one.programs);
+    return shell::is_listed(c.program, one.programs);
   });
   if (!is_client) return std::nullopt;
   const std::vector<Verb> verbs = verbs_of(c.command);
@@ -107,12 +107,12 @@ std::optional<Hit> removes_by_client(const Case& c, std::span<const Removal> tab
   return Hit{c.command.span, verbs.empty() ? "" : verbs.back().word->text};
 }
 
-bool requests_deletion(const Arguments& arguments, std::string_view long_name) {
+bool requests_deletion(const shell::Arguments& arguments, std::string_view long_name) {
   for (const std::string_view method :
        {arguments.value('X', long_name), arguments.value('\0', long_name)}) {
-    if (contains_ignoring_case(method, "delete")) return true;
+    if (shell::contains_ignoring_case(method, "delete")) return true;
   }
   return false;
 }
 
-}  // namespace sbx
+}  // namespace sbx::guard

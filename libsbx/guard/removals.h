@@ -10,7 +10,7 @@
 #include "guard/rule.h"
 #include "shell/arguments.h"
 
-namespace sbx {
+namespace sbx::guard {
 
 // What a client of a service is told to take down: words in the order in which they begin, lists
 // separated by '/'; "..." is any words; none: the
@@ -26,6 +26,6 @@ struct Removal {
 std::optional<Hit> removes_by_client(const Case& c, std::span<const Removal> table);
 
 // Whether -X, or the long option, says DELETE.
-bool requests_deletion(const Arguments& arguments, std::string_view long_name);
+bool requests_deletion(const shell::Arguments& arguments, std::string_view long_name);
 
-}  // namespace sbx
+}  // namespace sbx::guard

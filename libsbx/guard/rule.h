@@ -13,16 +13,17 @@
 #include "shell/arguments.h"
 #include "shell/reading.h"
 
-namespace sbx {
+namespace sbx::guard {
 
 // The commands that a rule may need beside its own, so that none looks through all of them.
 class CommandIndex {
  public:
-  explicit CommandIndex(const Reading& reading);
+  explicit CommandIndex(const shell::Reading& reading);
   // Of one pipeline, in the order of the reading.
   std::span<const std::uint32_t> pipeline(std::uint32_t id) const;
   // Those of the command's pipeline that stand before it, as far as it is worth looking.
-  std::span<const std::uint32_t> before(const Reading& reading, const Command& command) const;
+  std::span<const std::uint32_t> before(const shell::Reading& reading,
+                                        const shell::Command& command) const;
   std::span<const std::uint32_t> finds() const { return finds_; }
   std::span<const std::uint32_t> fetchers() const { return fetchers_; }  // curl and the like
 
@@ -34,19 +35,19 @@ class CommandIndex {
 };
 
 // The base name, as the text has it; empty where there is no word.
-inline std::string_view program_of(const Command& command) {
-  return command.words.empty() ? std::string_view() : base_name(command.words.front().text);
+inline std::string_view program_of(const shell::Command& command) {
+  return command.words.empty() ? std::string_view() : shell::base_name(command.words.front().text);
 }
 // Empty where it is not known, too.
-inline std::string_view known_program_of(const Command& command) {
+inline std::string_view known_program_of(const shell::Command& command) {
   return command.words.empty() || !command.words.front().known ? std::string_view()
                                                                : program_of(command);
 }
 
 // One command of a reading, with what a rule may look at.
 struct Case {
-  const Reading& reading;
-  const Command& command;
+  const shell::Reading& reading;
+  const shell::Command& command;
   std::string_view text;
   std::string_view program;  // the base name; empty where it is not known
   const Places& places;
@@ -79,4 +80,4 @@ std::span<const Rule> git_rules();
 std::span<const Rule> shell_rules();
 std::span<const Rule> system_rules();
 
-}  // namespace sbx
+}  // namespace sbx::guard

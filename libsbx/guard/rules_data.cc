@@ -10,13 +10,13 @@
 #include "guard/rule.h"
 #include "shell/arguments.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 // --- queries ---
 
 // A here-string, or a here-document's body: it stands behind the command, up to its delimiter.
-std::string here_text(const Case& c, const Redirection& redirection) {
+std::string here_text(const Case& c, const shell::Redirection& redirection) {
   const auto at = [&](std::size_t offset) {
     return c.text.substr(std::min<std::size_t>(offset, c.text.size()));
   };
@@ -31,7 +31,7 @@ std::string here_text(const Case& c, const Redirection& redirection) {
 }
 
 // What echo and its like make of their words.
-std::string printed(const Command& command) {
+std::string printed(const shell::Command& command) {
   std::string out;
   for (std::size_t i = 1; i < command.words.size(); ++i) {
     const std::string& text = command.words[i].text;
@@ -47,29 +47,30 @@ std::string printed(const Command& command) {
 
 // A database that is gone with the client.
 bool is_in_memory(const Case& c) {
-  if (!is_listed(c.program, "sqlite3 sqlite duckdb")) return false;
+  if (!shell::is_listed(c.program, "sqlite3 sqlite duckdb")) return false;
   const auto& words = c.command.words;
-  const auto first = std::find_if(words.begin() + 1, words.end(),
-                                  [](const Word& word) { return !word.text.starts_with('-'); });
+  const auto first = std::find_if(words.begin() + 1, words.end(), [](const shell::Word& word) {
+    return !word.text.starts_with('-');
+  });
   return first != words.end() && first->known && first->text == ":memory:";
 }
 
 // redis-cli --scan | xargs redis-cli del: every key, where no pattern picks some out.
 bool deletes_all_keys(const Case& c) {
   const auto& via = c.command.via;
-  if (!is_listed(c.program, "redis-cli valkey-cli keydb-cli") ||
+  if (!shell::is_listed(c.program, "redis-cli valkey-cli keydb-cli") ||
       std::none_of(via.begin(), via.end(),
                    [](const std::string& name) { return name == "xargs" || name == "parallel"; })) {
     return false;
   }
-  const auto has = [](const Command& command, std::string_view list) {
+  const auto has = [](const shell::Command& command, std::string_view list) {
     return std::any_of(command.words.begin(), command.words.end(),
-                       [&](const Word& word) { return is_listed(word.text, list); });
+                       [&](const shell::Word& word) { return shell::is_listed(word.text, list); });
   };
   if (!has(c.command, "del DEL unlink UNLINK")) return false;
   const auto before = c.index.before(c.reading, c.command);
   return std::any_of(before.begin(), before.end(), [&](std::uint32_t at) {
-    const Command& other = c.reading.commands[at];
+    const shell::Command& other = c.reading.commands[at];
     return other.stage < c.command.stage && has(other, "--scan keys KEYS") &&
            (has(other, "*") || !has(other, "--pattern keys KEYS"));
   });
@@ -83,24 +84,24 @@ std::optional<Hit> drops_data(const Case& c) {
     opens = opens || query_opens(text);
     if (drops && !hit) hit = Hit{span, ""};
   };
-  for (const Word& word : c.command.words) {
+  for (const shell::Word& word : c.command.words) {
     look(word.span, word.text, word_drops(word.text, false));
   }
-  for (const Redirection& redirection : c.command.redirections) {
-    if (redirection.kind != RedirectionKind::kHere) continue;
+  for (const shell::Redirection& redirection : c.command.redirections) {
+    if (redirection.kind != shell::RedirectionKind::kHere) continue;
     const std::string text = here_text(c, redirection);
     look(redirection.target.span, text, query_drops(text, false));
   }
   for (const std::uint32_t at : c.index.before(c.reading, c.command)) {
-    const Command& other = c.reading.commands[at];
+    const shell::Command& other = c.reading.commands[at];
     if (other.stage >= c.command.stage || other.words.empty()) continue;
     // What a query gives may be a statement that stands in its strings.
-    const bool prints = is_listed(program_of(other), "echo printf");
+    const bool prints = shell::is_listed(program_of(other), "echo printf");
     if (prints) {
       const std::string text = printed(other);
       look(other.span, text, query_drops(text, false));
     }
-    for (const Word& word : other.words) {
+    for (const shell::Word& word : other.words) {
       look(word.span, word.text, word_drops(word.text, !prints));
     }
   }
@@ -126,10 +127,10 @@ constexpr Removal kTools[] = {
 constexpr std::string_view kStorePorts[] = {":9200", ":9201", ":5984"};
 
 std::optional<Hit> deletes_by_request(const Case& c) {
-  const Arguments arguments(c.command, 1, "XHdouAebTFm",
-                            {"request", "header", "data", "user", "output"});
+  const shell::Arguments arguments(c.command, 1, "XHdouAebTFm",
+                                   {"request", "header", "data", "user", "output"});
   if (!requests_deletion(arguments, "request")) return std::nullopt;
-  for (const Word* word : arguments.operands()) {
+  for (const shell::Word* word : arguments.operands()) {
     const auto names = [&](std::string_view port) {
       return word->text.find(port) != std::string::npos;
     };
@@ -140,16 +141,17 @@ std::optional<Hit> deletes_by_request(const Case& c) {
 }
 
 std::optional<Hit> drops_by_tool(const Case& c) {
-  const Arguments arguments(c.command, 1);
+  const shell::Arguments arguments(c.command, 1);
   if (arguments.find("help") != nullptr || arguments.find("version") != nullptr) {
     return std::nullopt;
   }
   const auto& operands = arguments.operands();
   const auto names = [&](std::string_view wanted) {
-    return std::any_of(operands.begin(), operands.end(),
-                       [&](const Word* word) { return is_listed(word->text, wanted); });
+    return std::any_of(operands.begin(), operands.end(), [&](const shell::Word* word) {
+      return shell::is_listed(word->text, wanted);
+    });
   };
-  const bool hit = is_listed(c.program, "dropdb dropuser") ||
+  const bool hit = shell::is_listed(c.program, "dropdb dropuser") ||
                    (c.program == "mysqladmin" && names("drop")) ||
                    names("db:drop db:reset db:drop:all db:purge");
   if (!hit) return removes_by_client(c, kTools);
@@ -215,4 +217,4 @@ constexpr std::array kRules = {
 
 std::span<const Rule> data_rules() { return kRules; }
 
-}  // namespace sbx
+}  // namespace sbx::guard

@@ -7,16 +7,16 @@
 #include "guard/rule.h"
 #include "shell/arguments.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
-bool wants_help(const Arguments& arguments) {
+bool wants_help(const shell::Arguments& arguments) {
   return arguments.find("help") != nullptr || arguments.find("version") != nullptr;
 }
 
 // --- removal ---
 
-std::optional<Hit> removes_unknown(const Case& c, const Word& word,
+std::optional<Hit> removes_unknown(const Case& c, const shell::Word& word,
                                    const Directories& directories) {
   const auto paths = c.places.resolve(word, directories);
   if (!paths) return Hit{word.span, word.text};
@@ -28,11 +28,11 @@ std::optional<Hit> removes_unknown(const Case& c, const Word& word,
 
 // mv FILE… /dev/null; mv of the workspace itself, or of /tmp.
 std::optional<Hit> moves_away(const Case& c) {
-  const Arguments arguments(c.command, 1, "tS", {"target-directory", "suffix"});
-  std::vector<const Word*> sources = arguments.operands();
+  const shell::Arguments arguments(c.command, 1, "tS", {"target-directory", "suffix"});
+  std::vector<const shell::Word*> sources = arguments.operands();
   const bool is_to_nothing = sources.size() > 1 && sources.back()->text == "/dev/null";
   if (arguments.find('t', "target-directory") == nullptr && !sources.empty()) sources.pop_back();
-  for (const Word* word : sources) {
+  for (const shell::Word* word : sources) {
     if (is_to_nothing) {
       if (auto hit = removes_unknown(c, *word, c.directories)) return hit;
       continue;
@@ -49,14 +49,15 @@ std::optional<Hit> moves_away(const Case& c) {
 // Archivers that remove what they have packed: tar --remove-files, zip -m.
 std::optional<Hit> packs_away(const Case& c) {
   const bool is_tar = c.program == "tar";
-  const Arguments arguments = is_tar ? Arguments(c.command, 1, "fCTXbHgKLNVFI",
-                                                 {"file", "directory", "files-from", "exclude",
-                                                  "exclude-from", "use-compress-program"})
-                                     : Arguments(c.command, 1, "bntPxiZsO");
+  const shell::Arguments arguments =
+      is_tar ? shell::Arguments(c.command, 1, "fCTXbHgKLNVFI",
+                                {"file", "directory", "files-from", "exclude", "exclude-from",
+                                 "use-compress-program"})
+             : shell::Arguments(c.command, 1, "bntPxiZsO");
   const bool removes =
       is_tar ? arguments.find("remove-files") != nullptr : arguments.find('m', "move") != nullptr;
   if (!removes || wants_help(arguments)) return std::nullopt;
-  std::vector<const Word*> words = arguments.operands();
+  std::vector<const shell::Word*> words = arguments.operands();
   // zip's archive; tar's letters without a dash, and theirs.
   const std::string letters = is_tar ? c.command.words[1].text : "f";
   if (!letters.starts_with('-')) {
@@ -69,7 +70,7 @@ std::optional<Hit> packs_away(const Case& c) {
   if (!inside.empty()) {
     for (std::string& directory : directories) directory = resolve_path(inside, directory);
   }
-  for (const Word* word : words) {
+  for (const shell::Word* word : words) {
     if (auto hit = removes_unknown(c, *word, directories)) return hit;
   }
   const bool is_elsewhere = c.command.has_more_words || arguments.find('@') != nullptr ||
@@ -79,14 +80,14 @@ std::optional<Hit> packs_away(const Case& c) {
 
 std::optional<Hit> removes_outside(const Case& c) {
   if (c.program == "mv") return moves_away(c);
-  if (is_listed(c.program, "tar zip")) return packs_away(c);
-  const Arguments arguments(c.command, 1);
+  if (shell::is_listed(c.program, "tar zip")) return packs_away(c);
+  const shell::Arguments arguments(c.command, 1);
   if (wants_help(arguments)) return std::nullopt;
   const bool is_recursive = c.program == "rimraf" || arguments.find('r') != nullptr ||
                             arguments.find('R') != nullptr ||
                             arguments.find("recursive") != nullptr;
-  const Command* find = feeding_find(c);
-  for (const Word* word : arguments.operands()) {
+  const shell::Command* find = feeding_find(c);
+  for (const shell::Word* word : arguments.operands()) {
     if (find != nullptr && is_placeholder(c, *word)) continue;
     const auto paths = c.places.resolve(*word, c.directories);
     if (!paths) return Hit{word->span, word->text};
@@ -110,7 +111,7 @@ std::optional<Hit> removes_outside(const Case& c) {
 }
 
 std::optional<Hit> shreds(const Case& c) {
-  const Arguments arguments(c.command, 1, "ns", {"iterations", "size", "random-source"});
+  const shell::Arguments arguments(c.command, 1, "ns", {"iterations", "size", "random-source"});
   if (wants_help(arguments)) return std::nullopt;
   return Hit{c.command.span,
              arguments.operands().empty() ? "" : arguments.operands().front()->text};
@@ -128,7 +129,7 @@ std::optional<Hit> finds_and_deletes(const Case& c) {
 // --- modes and owners ---
 
 std::optional<Hit> changes_outside(const Case& c) {
-  const Arguments arguments(c.command, 1, "", {"reference", "from"});
+  const shell::Arguments arguments(c.command, 1, "", {"reference", "from"});
   if (wants_help(arguments) ||
       (arguments.find('R') == nullptr && arguments.find("recursive") == nullptr)) {
     return std::nullopt;
@@ -150,7 +151,7 @@ std::optional<Hit> changes_outside(const Case& c) {
       if (counts) return Hit{operands[i]->span, Places::shown(path)};
     }
   }
-  if (const Command* find = feeding_find(c)) {
+  if (const shell::Command* find = feeding_find(c)) {
     return outside_find(c, *find, read_find(*find), Taking::kFiles);
   }
   if (c.command.has_more_words) return Hit{c.command.span, ""};
@@ -158,19 +159,19 @@ std::optional<Hit> changes_outside(const Case& c) {
 }
 
 std::optional<Hit> changes_owner(const Case& c) {
-  const Arguments arguments(c.command, 1, "", {"reference", "from"});
+  const shell::Arguments arguments(c.command, 1, "", {"reference", "from"});
   if (wants_help(arguments) || c.command.words.size() < 2) return std::nullopt;
   return Hit{c.command.span, arguments.operands().empty() ? "" : arguments.operands().back()->text};
 }
 
 // --- overwriting ---
 
-std::optional<Hit> overwritten(const Case& c, const Word& word,
+std::optional<Hit> overwritten(const Case& c, const shell::Word& word,
                                bool (*is_bad)(const Case&, const std::string&)) {
   Directories known = c.directories;
   std::erase(known, "");
   if (known.empty()) known.emplace_back();
-  if (const Command* find = is_placeholder(c, word) ? feeding_find(c) : nullptr) {
+  if (const shell::Command* find = is_placeholder(c, word) ? feeding_find(c) : nullptr) {
     for (const std::string& path : find_places(c, read_find(*find))) {
       if (c.places.is_written_outside_below(path)) return Hit{word.span, Places::shown(path)};
     }
@@ -191,13 +192,13 @@ bool is_outside(const Case& c, const std::string& path) {
 }
 
 // The operands that a command writes to, from the start of the file.
-std::vector<Word> written_operands(const Case& c) {
-  std::vector<Word> out;
-  const auto add_operands = [&](const Arguments& arguments) {
-    for (const Word* word : arguments.operands()) out.push_back(*word);
+std::vector<shell::Word> written_operands(const Case& c) {
+  std::vector<shell::Word> out;
+  const auto add_operands = [&](const shell::Arguments& arguments) {
+    for (const shell::Word* word : arguments.operands()) out.push_back(*word);
   };
   if (c.program == "dd") {
-    for (const Word& word : c.command.words) {
+    for (const shell::Word& word : c.command.words) {
       if (!word.text.starts_with("of=")) continue;
       out.push_back(word);
       out.back().text.erase(0, 3);
@@ -205,30 +206,30 @@ std::vector<Word> written_operands(const Case& c) {
     }
   } else if (c.program == "find") {
     for (std::size_t i = 1; i + 1 < c.command.words.size(); ++i) {
-      if (is_listed(c.command.words[i].text, "-fprint -fprint0 -fprintf -fls"))
+      if (shell::is_listed(c.command.words[i].text, "-fprint -fprint0 -fprintf -fls"))
         out.push_back(c.command.words[i + 1]);
     }
   } else if (c.program == "tee") {
-    add_operands(Arguments(c.command, 1));
+    add_operands(shell::Arguments(c.command, 1));
   } else if (c.program == "truncate") {
-    add_operands(Arguments(c.command, 1, "sr", {"size", "reference"}));
+    add_operands(shell::Arguments(c.command, 1, "sr", {"size", "reference"}));
   } else if (c.program == "cp" || c.program == "mv") {
-    const Arguments arguments(c.command, 1, "tS", {"target-directory", "suffix"});
+    const shell::Arguments arguments(c.command, 1, "tS", {"target-directory", "suffix"});
     if (arguments.operands().size() > 1) out.push_back(*arguments.operands().back());
   }
   return out;
 }
 
 std::optional<Hit> writes_to_device(const Case& c) {
-  for (const Redirection& redirection : c.command.redirections) {
-    if (redirection.kind != RedirectionKind::kTruncate &&
-        redirection.kind != RedirectionKind::kAppend) {
+  for (const shell::Redirection& redirection : c.command.redirections) {
+    if (redirection.kind != shell::RedirectionKind::kTruncate &&
+        redirection.kind != shell::RedirectionKind::kAppend) {
       continue;
     }
     if (auto hit = overwritten(c, redirection.target, is_device)) return hit;
   }
-  if (!is_listed(c.program, "dd tee cp mv find")) return std::nullopt;
-  for (const Word& word : written_operands(c)) {
+  if (!shell::is_listed(c.program, "dd tee cp mv find")) return std::nullopt;
+  for (const shell::Word& word : written_operands(c)) {
     if (auto hit = overwritten(c, word, is_device)) return hit;
   }
   return std::nullopt;
@@ -236,41 +237,41 @@ std::optional<Hit> writes_to_device(const Case& c) {
 
 // Files that are replaced by nothing, or edited where they stand.
 std::optional<Hit> empties_outside(const Case& c) {
-  std::vector<const Word*> files;
+  std::vector<const shell::Word*> files;
   if (c.program == "cp" || c.program == "install" || c.program == "rsync") {
-    const Arguments arguments(c.command, 1, "tSmog", {"target-directory", "suffix", "mode"});
+    const shell::Arguments arguments(c.command, 1, "tSmog", {"target-directory", "suffix", "mode"});
     const auto& operands = arguments.operands();
     if (operands.size() > 1 && operands.front()->text == "/dev/null") files = {operands.back()};
-  } else if (is_listed(c.program, "sed gsed perl")) {
-    const Arguments arguments(c.command, 1, "efElsi", {"expression", "file", "line-length"});
+  } else if (shell::is_listed(c.program, "sed gsed perl")) {
+    const shell::Arguments arguments(c.command, 1, "efElsi", {"expression", "file", "line-length"});
     if (arguments.find('i', "in-place") != nullptr) files = arguments.operands();
   } else if (c.program == "sponge") {
-    files = Arguments(c.command, 1).operands();
+    files = shell::Arguments(c.command, 1).operands();
   } else if (c.program == "sort") {
-    const Arguments arguments(c.command, 1, "oktST", {"output"});
-    const Word* option = arguments.find('o', "output");
+    const shell::Arguments arguments(c.command, 1, "oktST", {"output"});
+    const shell::Word* option = arguments.find('o', "output");
     if (option == nullptr) return std::nullopt;
-    Word target = *option;
+    shell::Word target = *option;
     target.text = arguments.value('o', "output");
     return overwritten(c, target, is_outside);
   }
-  for (const Word* word : files) {
+  for (const shell::Word* word : files) {
     if (auto hit = overwritten(c, *word, is_outside)) return hit;
   }
   return std::nullopt;
 }
 
 std::optional<Hit> truncates_outside(const Case& c) {
-  for (const Redirection& redirection : c.command.redirections) {
-    if (redirection.kind != RedirectionKind::kTruncate) continue;
+  for (const shell::Redirection& redirection : c.command.redirections) {
+    if (redirection.kind != shell::RedirectionKind::kTruncate) continue;
     if (auto hit = overwritten(c, redirection.target, is_outside)) return hit;
   }
   if (auto hit = empties_outside(c)) return hit;
-  if (!is_listed(c.program, "dd tee truncate find")) return std::nullopt;
-  if (c.program == "tee" && Arguments(c.command, 1).find('a', "append") != nullptr) {
+  if (!shell::is_listed(c.program, "dd tee truncate find")) return std::nullopt;
+  if (c.program == "tee" && shell::Arguments(c.command, 1).find('a', "append") != nullptr) {
     return std::nullopt;
   }
-  for (const Word& word : written_operands(c)) {
+  for (const shell::Word& word : written_operands(c)) {
     if (auto hit = overwritten(c, word, is_outside)) return hit;
   }
   return std::nullopt;
@@ -418,4 +419,4 @@ constexpr std::array kRules = {
 
 std::span<const Rule> file_rules() { return kRules; }
 
-}  // namespace sbx
+}  // namespace sbx::guard

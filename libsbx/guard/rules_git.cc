@@ -8,22 +8,22 @@
 #include "shell/arguments.h"
 #include "shell/marks.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 // The subcommand that this case is about, with its options; nullopt for another.
 struct Git {
   std::string_view name;
-  Arguments arguments;
+  shell::Arguments arguments;
   Hit hit;
 };
 
 std::optional<Git> read_git(const Case& c, std::string_view names, std::string_view values = "",
                             std::initializer_list<std::string_view> long_values = {}) {
   const std::size_t at = git_subcommand(c.command);
-  if (at == 0 || !is_listed(c.command.words[at].text, names)) return std::nullopt;
+  if (at == 0 || !shell::is_listed(c.command.words[at].text, names)) return std::nullopt;
   Git git{c.command.words[at].text,
-          Arguments(c.command, at + 1, values, long_values),
+          shell::Arguments(c.command, at + 1, values, long_values),
           {c.command.span, ""}};
   if (git.arguments.find("help") != nullptr) return std::nullopt;
   if (!git.arguments.operands().empty()) git.hit.target = git.arguments.operands().front()->text;
@@ -39,12 +39,12 @@ std::optional<Hit> records_all(const Case& c) {
     return git->arguments.find('a', "all") != nullptr ? std::optional(git->hit) : std::nullopt;
   }
   if (const auto git = read_git(c, "add stage")) {
-    const Arguments& arguments = git->arguments;
+    const shell::Arguments& arguments = git->arguments;
     const auto& paths = arguments.operands();
     const bool is_all = arguments.find('A', "all") != nullptr ||
                         arguments.find('u', "update") != nullptr ||
                         arguments.find("no-ignore-removal") != nullptr;
-    const bool is_top = std::any_of(paths.begin(), paths.end(), [](const Word* path) {
+    const bool is_top = std::any_of(paths.begin(), paths.end(), [](const shell::Word* path) {
       return path->text.starts_with(":/") || path->text.starts_with(":(top");
     });
     return is_top || (is_all && paths.empty()) ? std::optional(git->hit) : std::nullopt;
@@ -59,13 +59,13 @@ std::optional<Hit> records_all(const Case& c) {
 
 bool is_first(const Git& git, std::string_view names) {
   const auto& operands = git.arguments.operands();
-  return !operands.empty() && is_listed(operands.front()->text, names);
+  return !operands.empty() && shell::is_listed(operands.front()->text, names);
 }
 
 std::optional<Hit> resets(const Case& c) {
   const auto git = read_git(c, "reset read-tree checkout-index", "i");
   if (!git) return std::nullopt;
-  const Arguments& arguments = git->arguments;
+  const shell::Arguments& arguments = git->arguments;
   bool hit = arguments.find("hard") != nullptr || arguments.find("merge") != nullptr;
   if (git->name == "read-tree") {
     hit = arguments.find("reset") != nullptr && arguments.find('u') != nullptr;
@@ -89,29 +89,30 @@ std::optional<Hit> cleans(const Case& c) {
 bool has_file_ending(std::string_view name) {
   const std::size_t dot = name.rfind('.');
   return dot != std::string_view::npos &&
-         is_listed(name.substr(dot + 1),
-                   "c cc cpp h hpp rs go py rb php java kt swift cs js jsx mjs ts tsx vue css scss "
-                   "html xml json jsonc yaml yml toml ini cfg conf lock mod sum sh sql md rst txt "
-                   "csv ipynb gradle cmake");
+         shell::is_listed(
+             name.substr(dot + 1),
+             "c cc cpp h hpp rs go py rb php java kt swift cs js jsx mjs ts tsx vue css scss "
+             "html xml json jsonc yaml yml toml ini cfg conf lock mod sum sh sql md rst txt "
+             "csv ipynb gradle cmake");
 }
 
 // A path rather than a branch, as far as that can be told.
-bool looks_like_path(const Word& word) {
+bool looks_like_path(const shell::Word& word) {
   const bool is_told = word.known || !word.shape.empty();
   const std::string& text = word.known || !is_told ? word.text : word.shape;
   if (text.empty()) return false;
-  constexpr char kListed[] = {kStar, kDeep, kPicked, '*', '?', '[', '\0'};
-  const bool has_ends = text[0] == '/' || text.ends_with('/') || is_place_mark(text[0]) ||
+  constexpr char kListed[] = {shell::kStar, shell::kDeep, shell::kPicked, '*', '?', '[', '\0'};
+  const bool has_ends = text[0] == '/' || text.ends_with('/') || shell::is_place_mark(text[0]) ||
                         text == "." || text == "..";
   return (is_told && has_ends) || text[0] == ':' || text[0] == '~' || text.starts_with("./") ||
          text.starts_with("../") || text.find_first_of(kListed) != std::string::npos ||
-         has_file_ending(base_name(text));
+         has_file_ending(shell::base_name(text));
 }
 
 std::optional<Hit> checks_out(const Case& c) {
   const auto git = read_git(c, "checkout", "bB", {"conflict", "orphan", "pathspec-from-file"});
   if (!git) return std::nullopt;
-  const Arguments& arguments = git->arguments;
+  const shell::Arguments& arguments = git->arguments;
   const auto& operands = arguments.operands();
   const bool makes_branch = arguments.find('b') != nullptr || arguments.find('B') != nullptr ||
                             arguments.find("orphan") != nullptr ||
@@ -120,19 +121,19 @@ std::optional<Hit> checks_out(const Case& c) {
   if (arguments.find('p', "patch") != nullptr) return std::nullopt;
   if (arguments.find('f', "force") != nullptr) return git->hit;
   if (makes_branch) return std::nullopt;
-  const bool names_paths = operands.size() > arguments.before_dashes() ||
-                           arguments.before_dashes() > 1 ||
-                           arguments.find("pathspec-from-file") != nullptr ||
-                           std::any_of(operands.begin(), operands.end(), [&](const Word* word) {
-                             return looks_like_path(*word) || is_placeholder(c, *word);
-                           });
+  const bool names_paths =
+      operands.size() > arguments.before_dashes() || arguments.before_dashes() > 1 ||
+      arguments.find("pathspec-from-file") != nullptr ||
+      std::any_of(operands.begin(), operands.end(), [&](const shell::Word* word) {
+        return looks_like_path(*word) || is_placeholder(c, *word);
+      });
   return names_paths ? std::optional(git->hit) : std::nullopt;
 }
 
 std::optional<Hit> restores(const Case& c) {
   const auto git = read_git(c, "restore switch", "scC", {"source", "conflict", "create", "orphan"});
   if (!git) return std::nullopt;
-  const Arguments& arguments = git->arguments;
+  const shell::Arguments& arguments = git->arguments;
   if (git->name == "switch") {
     const bool discards =
         arguments.find('f', "force") != nullptr || arguments.find("discard-changes") != nullptr;
@@ -160,7 +161,7 @@ std::optional<Hit> deletes_branch(const Case& c) {
   }
   const auto git = read_git(c, "branch", "u");
   if (!git) return std::nullopt;
-  const Arguments& arguments = git->arguments;
+  const shell::Arguments& arguments = git->arguments;
   if (arguments.find('D') != nullptr) return git->hit;
   const std::size_t names = arguments.operands().size();
   const bool is_forced = arguments.find('f', "force") != nullptr;
@@ -173,7 +174,7 @@ std::optional<Hit> deletes_branch(const Case& c) {
 std::optional<Hit> moves_tag(const Case& c) {
   const auto git = read_git(c, "tag", "mFun");
   if (!git) return std::nullopt;
-  const Arguments& arguments = git->arguments;
+  const shell::Arguments& arguments = git->arguments;
   const bool hit =
       arguments.find('d', "delete") != nullptr || arguments.find('f', "force") != nullptr;
   return hit ? std::optional(git->hit) : std::nullopt;
@@ -188,7 +189,7 @@ std::optional<Hit> drops_submodule(const Case& c) {
 
 // Other systems of versions.
 std::optional<Hit> reverts(const Case& c) {
-  const Arguments arguments(c.command, 1, "Rr", {"cwd", "repository", "rev", "config"});
+  const shell::Arguments arguments(c.command, 1, "Rr", {"cwd", "repository", "rev", "config"});
   const auto& operands = arguments.operands();
   if (operands.empty() || arguments.find("help") != nullptr) return std::nullopt;
   const std::string_view verb = operands.front()->text;
@@ -201,9 +202,10 @@ std::optional<Hit> reverts(const Case& c) {
     // hg keeps a copy of a file that is reverted by its name.
     hit = (verb == "revert" && (arguments.find('a', "all") != nullptr ||
                                 arguments.find('C', "no-backup") != nullptr)) ||
-          (is_listed(verb, "purge clean") && arguments.find('p', "print") == nullptr) ||
-          (is_listed(verb, "update up checkout co") && arguments.find('C', "clean") != nullptr) ||
-          is_listed(verb, "strip rollback");
+          (shell::is_listed(verb, "purge clean") && arguments.find('p', "print") == nullptr) ||
+          (shell::is_listed(verb, "update up checkout co") &&
+           arguments.find('C', "clean") != nullptr) ||
+          shell::is_listed(verb, "strip rollback");
   }
   if (!hit) return std::nullopt;
   return Hit{c.command.span, operands.size() > 1 ? operands[1]->text : ""};
@@ -212,13 +214,13 @@ std::optional<Hit> reverts(const Case& c) {
 std::optional<Hit> forces_push(const Case& c) {
   const auto git = read_git(c, "push", "o");
   if (!git || git->arguments.find('n', "dry-run") != nullptr) return std::nullopt;
-  const Arguments& arguments = git->arguments;
+  const shell::Arguments& arguments = git->arguments;
   for (const std::string_view name :
        {"force", "force-with-lease", "force-if-includes", "mirror", "delete", "prune"}) {
     if (arguments.find(name) != nullptr) return git->hit;
   }
   if (arguments.find('f') != nullptr || arguments.find('d') != nullptr) return git->hit;
-  for (const Word* word : arguments.operands()) {
+  for (const shell::Word* word : arguments.operands()) {
     const std::string& text = word->text;
     if (text.starts_with('+') || (text.starts_with(':') && text.size() > 1)) {
       return Hit{word->span, text};
@@ -260,7 +262,7 @@ std::optional<Hit> rewrites(const Case& c) {
 std::optional<Hit> expires(const Case& c) {
   const auto git = read_git(c, "reflog gc prune");
   if (!git) return std::nullopt;
-  const Arguments& arguments = git->arguments;
+  const shell::Arguments& arguments = git->arguments;
   if (git->name == "reflog") {
     return is_first(*git, "expire delete") ? std::optional(git->hit) : std::nullopt;
   }
@@ -446,4 +448,4 @@ constexpr std::array kRules = {
 
 std::span<const Rule> git_rules() { return kRules; }
 
-}  // namespace sbx
+}  // namespace sbx::guard

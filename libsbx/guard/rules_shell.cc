@@ -6,7 +6,7 @@
 #include "guard/rule.h"
 #include "shell/arguments.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 constexpr std::string_view kShells = "sh bash dash zsh ksh ash fish";
@@ -15,7 +15,7 @@ constexpr std::string_view kInterpreters =
 constexpr std::string_view kFetchers = "curl wget fetch aria2c http https lynx ftp";
 
 // xargs sh -c, xargs -I{} sh -c {}: each line is a text.
-bool runs_lines(const Command& command, const Arguments& arguments) {
+bool runs_lines(const shell::Command& command, const shell::Arguments& arguments) {
   const auto& via = command.via;
   if (std::none_of(via.begin(), via.end(),
                    [](const std::string& name) { return name == "xargs" || name == "parallel"; })) {
@@ -27,11 +27,11 @@ bool runs_lines(const Command& command, const Arguments& arguments) {
 }
 
 // Whether the command runs what it reads from its standard input.
-bool runs_stdin(const Command& command) {
+bool runs_stdin(const shell::Command& command) {
   const std::string_view program = program_of(command);
-  const bool is_shell = is_listed(program, kShells);
-  if (!is_shell && !is_listed(program, kInterpreters)) return false;
-  const Arguments arguments(command, 1, is_shell ? "oO" : "");
+  const bool is_shell = shell::is_listed(program, kShells);
+  if (!is_shell && !shell::is_listed(program, kInterpreters)) return false;
+  const shell::Arguments arguments(command, 1, is_shell ? "oO" : "");
   if (arguments.find("version") != nullptr || arguments.find("help") != nullptr) return false;
   if (is_shell && arguments.find('n') != nullptr) return false;  // only checks it
   if (is_shell && arguments.find('s') != nullptr) return true;
@@ -46,10 +46,10 @@ bool runs_stdin(const Command& command) {
 }
 
 // Whether the command runs text that a substitution in its words makes.
-bool runs_its_words(const Command& command) {
+bool runs_its_words(const shell::Command& command) {
   const std::string_view program = program_of(command);
   if (program == "eval" || program == "source" || program == ".") return true;
-  return is_listed(program, kShells) || is_listed(program, kInterpreters);
+  return shell::is_listed(program, kShells) || shell::is_listed(program, kInterpreters);
 }
 
 bool is_inside(const Span& inner, const Span& outer) {
@@ -60,30 +60,32 @@ bool is_inside(const Span& inner, const Span& outer) {
 bool fetches_in_words(const Case& c) {
   const auto fetchers = c.index.fetchers();
   return std::any_of(fetchers.begin(), fetchers.end(), [&](std::uint32_t at) {
-    const Command& other = c.reading.commands[at];
+    const shell::Command& other = c.reading.commands[at];
     if (&other == &c.command || !is_inside(other.span, c.command.span)) return false;
-    return std::any_of(c.command.words.begin() + 1, c.command.words.end(), [&](const Word& word) {
-      if (!is_inside(other.span, word.span)) return false;
-      const std::string_view written =
-          c.text.substr(word.span.begin, word.span.end - word.span.begin);
-      return !word.known || written.starts_with("<(");
-    });
+    return std::any_of(c.command.words.begin() + 1, c.command.words.end(),
+                       [&](const shell::Word& word) {
+                         if (!is_inside(other.span, word.span)) return false;
+                         const std::string_view written =
+                             c.text.substr(word.span.begin, word.span.end - word.span.begin);
+                         return !word.known || written.starts_with("<(");
+                       });
   });
 }
 
 std::optional<Hit> runs_the_network(const Case& c) {
   if (c.command.stage > 0 && runs_stdin(c.command)) {
     for (const std::uint32_t at : c.index.before(c.reading, c.command)) {
-      const Command& other = c.reading.commands[at];
-      if (other.stage < c.command.stage && is_listed(program_of(other), kFetchers)) {
+      const shell::Command& other = c.reading.commands[at];
+      if (other.stage < c.command.stage && shell::is_listed(program_of(other), kFetchers)) {
         return Hit{{other.span.begin, c.command.span.end}, std::string(program_of(other))};
       }
     }
   }
   if (runs_its_words(c.command) && fetches_in_words(c)) return Hit{c.command.span, ""};
   // `. <(curl …)` and `bash < <(curl …)`: the substitution is the redirection's target.
-  for (const Redirection& redirection : c.command.redirections) {
-    if (redirection.kind != RedirectionKind::kRead && redirection.kind != RedirectionKind::kHere) {
+  for (const shell::Redirection& redirection : c.command.redirections) {
+    if (redirection.kind != shell::RedirectionKind::kRead &&
+        redirection.kind != shell::RedirectionKind::kHere) {
       continue;
     }
     for (const std::uint32_t at : c.index.fetchers()) {
@@ -98,12 +100,12 @@ std::optional<Hit> bombs(const Case& c) {
   if (c.command.function < 0 || c.command.words.empty()) return std::nullopt;
   const auto index = static_cast<std::size_t>(c.command.function);
   if (index >= c.reading.functions.size()) return std::nullopt;
-  const Function& function = c.reading.functions[index];
+  const shell::Function& function = c.reading.functions[index];
   if (c.command.words.front().text != function.name) return std::nullopt;
   const auto mates = c.index.pipeline(c.command.pipeline);
   const bool multiplies =
       c.command.in_background || std::any_of(mates.begin(), mates.end(), [&](std::uint32_t at) {
-        const Command& other = c.reading.commands[at];
+        const shell::Command& other = c.reading.commands[at];
         return &other != &c.command && other.stages > 1 && program_of(other) == function.name;
       });
   return multiplies ? std::optional(Hit{c.command.span, function.name}) : std::nullopt;
@@ -148,26 +150,26 @@ constexpr std::array kRules = {
 
 std::span<const Rule> shell_rules() { return kRules; }
 
-CommandIndex::CommandIndex(const Reading& reading) {
+CommandIndex::CommandIndex(const shell::Reading& reading) {
   const auto count = static_cast<std::uint32_t>(reading.commands.size());
   std::uint32_t last = 0;
-  for (const Command& command : reading.commands) last = std::max(last, command.pipeline);
+  for (const shell::Command& command : reading.commands) last = std::max(last, command.pipeline);
   begins_.assign(last + 2, 0);
-  for (const Command& command : reading.commands) ++begins_[command.pipeline + 1];
+  for (const shell::Command& command : reading.commands) ++begins_[command.pipeline + 1];
   for (std::size_t i = 1; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
   std::vector<std::uint32_t> next(begins_.begin(), begins_.end() - 1);
   by_pipeline_.resize(count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const Command& command = reading.commands[i];
+    const shell::Command& command = reading.commands[i];
     by_pipeline_[next[command.pipeline]++] = i;
     const std::string_view program = program_of(command);
     if (program == "find") finds_.push_back(i);
-    if (is_listed(program, kFetchers)) fetchers_.push_back(i);
+    if (shell::is_listed(program, kFetchers)) fetchers_.push_back(i);
   }
 }
 
-std::span<const std::uint32_t> CommandIndex::before(const Reading& reading,
-                                                    const Command& command) const {
+std::span<const std::uint32_t> CommandIndex::before(const shell::Reading& reading,
+                                                    const shell::Command& command) const {
   static constexpr std::size_t kNearest = 256;
   const auto mates = pipeline(command.pipeline);
   const auto self = static_cast<std::uint32_t>(&command - reading.commands.data());
@@ -180,4 +182,4 @@ std::span<const std::uint32_t> CommandIndex::pipeline(std::uint32_t id) const {
   return std::span(by_pipeline_).subspan(begins_[id], begins_[id + 1] - begins_[id]);
 }
 
-}  // namespace sbx
+}  // namespace sbx::guard

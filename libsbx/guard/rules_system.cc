@@ -7,11 +7,11 @@
 #include "guard/rule.h"
 #include "shell/arguments.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 std::optional<Hit> always(const Case& c) {
-  const Arguments arguments(c.command, 1);
+  const shell::Arguments arguments(c.command, 1);
   if (arguments.find("help") != nullptr || arguments.find("version") != nullptr) {
     return std::nullopt;
   }
@@ -19,7 +19,7 @@ std::optional<Hit> always(const Case& c) {
 }
 
 std::optional<Hit> partitions(const Case& c) {
-  const Arguments arguments(c.command, 1);
+  const shell::Arguments arguments(c.command, 1);
   for (const std::string_view name : {"list", "help", "version", "no-act", "dump", "print"}) {
     if (arguments.find(name) != nullptr) return std::nullopt;
   }
@@ -29,7 +29,7 @@ std::optional<Hit> partitions(const Case& c) {
   }
   const auto& operands = arguments.operands();
   const bool prints = std::any_of(operands.begin(), operands.end(),
-                                  [](const Word* word) { return word->text == "print"; });
+                                  [](const shell::Word* word) { return word->text == "print"; });
   // wipefs without an option only lists.
   if (c.program == "wipefs" && arguments.find('a', "all") == nullptr &&
       arguments.find('o', "offset") == nullptr) {
@@ -136,8 +136,8 @@ constexpr Removal kServices[] = {
 
 // gh api -X DELETE …
 bool sends_delete(const Case& c) {
-  if (!is_listed(c.program, "gh glab")) return false;
-  const Arguments arguments(c.command, 1, "XHfFpqtR", {"method", "hostname", "repo"});
+  if (!shell::is_listed(c.program, "gh glab")) return false;
+  const shell::Arguments arguments(c.command, 1, "XHfFpqtR", {"method", "hostname", "repo"});
   const auto& operands = arguments.operands();
   return !operands.empty() && operands.front()->text == "api" &&
          requests_deletion(arguments, "method");
@@ -150,7 +150,7 @@ std::optional<Hit> destroys_services(const Case& c) {
 }
 
 std::optional<Hit> removes_crontab(const Case& c) {
-  return Arguments(c.command, 1, "u").find('r') != nullptr ? always(c) : std::nullopt;
+  return shell::Arguments(c.command, 1, "u").find('r') != nullptr ? always(c) : std::nullopt;
 }
 
 std::optional<Hit> kills_all(const Case& c) {
@@ -260,4 +260,4 @@ std::span<const std::span<const Rule>> destructive_rules() {
   return kAll;
 }
 
-}  // namespace sbx
+}  // namespace sbx::guard

@@ -14,7 +14,7 @@
 #include "guard/rule.h"
 #include "shell/arguments.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 // As read_argv counts.
@@ -34,7 +34,7 @@ bool asks_about_destruction(const CommandsProfile& commands) {
 void find_destructive(const Case& c, std::vector<Finding>& out) {
   for (const std::span<const Rule> table : destructive_rules()) {
     for (const Rule& rule : table) {
-      if (!rule.programs.empty() && !is_listed(c.program, rule.programs)) continue;
+      if (!rule.programs.empty() && !shell::is_listed(c.program, rule.programs)) continue;
       std::optional<Hit> hit = rule.match(c);
       if (!hit) continue;
       out.push_back({std::string(rule.id), Verdict::kAsk, std::string(rule.reason), hit->span,
@@ -56,7 +56,7 @@ void add_new(std::vector<Finding> more, std::vector<Finding>& out) {
 }
 
 // A text that was not read to its end.
-void find_unreadable(const Policy& policy, const Reading& reading, std::string_view text,
+void find_unreadable(const Policy& policy, const shell::Reading& reading, std::string_view text,
                      std::vector<Finding>& out) {
   const Span whole{0, static_cast<std::uint32_t>(text.size())};
   if (reading.complete) return;
@@ -79,7 +79,7 @@ Result<Judgement> judge(const Policy& policy, const Request& request) {
   SBX_TRY(out.cwd, request_cwd(policy, request));
   const bool is_shell = request.argv.empty();
   const std::string text = is_shell ? request.command : joined(request.argv);
-  Reading reading = is_shell ? read_shell(text) : read_argv(request.argv);
+  shell::Reading reading = is_shell ? shell::read_shell(text) : shell::read_argv(request.argv);
   Places places(policy, request, out.cwd);
   const DirectoryMap directories(reading, text, places, out.cwd);
   for (std::size_t i = 0; i < reading.commands.size(); ++i)
@@ -91,7 +91,7 @@ Result<Judgement> judge(const Policy& policy, const Request& request) {
   find_unreadable(policy, reading, text, out.findings);
   std::vector<Finding> supposed;
   for (std::size_t i = 0; i < reading.commands.size(); ++i) {
-    const Command& command = reading.commands[i];
+    const shell::Command& command = reading.commands[i];
     const Case c{reading, command,           text, known_program_of(command),
                  places,  directories.of(i), index};
     std::vector<Finding>& findings = command.is_supposed ? supposed : out.findings;
@@ -112,4 +112,4 @@ Result<Judgement> judge(const Policy& policy, const Request& request) {
   return out;
 }
 
-}  // namespace sbx
+}  // namespace sbx::guard

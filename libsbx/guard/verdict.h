@@ -10,7 +10,7 @@
 #include "policy/policy.h"
 #include "shell/reading.h"
 
-namespace sbx {
+namespace sbx::guard {
 
 // A path that the text names, and that the policy does not show, or does not let be written.
 struct RefusedPath {
@@ -30,7 +30,7 @@ struct RefusedPath {
 struct Judgement {
   Verdict verdict = Verdict::kAllow;
   std::vector<Finding> findings;  // strongest first, then by span
-  std::vector<Unknown> unknown;
+  std::vector<shell::Unknown> unknown;
   std::string cwd;  // that the command was read in; absolute
   std::vector<RefusedPath> refused_paths;
 };
@@ -38,4 +38,4 @@ struct Judgement {
 // Of the command in its directory, request_cwd(). Pure and thread-safe. Errors: request_cwd()'s.
 Result<Judgement> judge(const Policy& policy, const Request& request);
 
-}  // namespace sbx
+}  // namespace sbx::guard

@@ -29,14 +29,15 @@ class Search {
  public:
   Search(const Policy& policy, Witnesses* witnesses, View& view)
       : policy_(policy), witnesses_(witnesses), view_(view) {
-    for (const std::string_view name : kDeniedCommands) {
-      if (!is_pattern(name)) names_.emplace_back(name);
+    for (const std::string_view name : guard::kDeniedCommands) {
+      if (!guard::is_pattern(name)) names_.emplace_back(name);
     }
-    for (const std::string_view name : kFileSystems) names_.push_back("mkfs." + std::string(name));
+    for (const std::string_view name : guard::kFileSystems)
+      names_.push_back("mkfs." + std::string(name));
     for (const std::string& name : policy.sandbox.commands.deny) {
       const std::string base = name.substr(name.rfind('/') + 1);
       if (base.empty() || base == "." || base == "..") continue;
-      (is_pattern(base) ? patterns_ : names_).push_back(base);
+      (guard::is_pattern(base) ? patterns_ : names_).push_back(base);
     }
   }
 
@@ -70,8 +71,9 @@ class Search {
       return std::find(names_.begin(), names_.end(), name) != names_.end();
     };
     const auto is_matched = [&](const std::string& name) {
-      return std::any_of(patterns_.begin(), patterns_.end(),
-                         [&](const std::string& pattern) { return matches_name(pattern, name); });
+      return std::any_of(patterns_.begin(), patterns_.end(), [&](const std::string& pattern) {
+        return guard::matches_name(pattern, name);
+      });
     };
     if (!is_small || !list(fd.get(), real, is_named)) {
       for (const std::string& name : names_) add(fd.get(), real, name);

@@ -242,7 +242,8 @@ Status hold_worktrees(const Policy& policy, const std::string& common, View& vie
     // The policy has its own word on what is a root by itself.
     if (!is_writable || root->node.path == node.path || node.kind != NodeKind::kDirectory) continue;
     const std::string file = first_line(join_path(node.path, "gitdir"));
-    if (file.empty() || !is_shown(resolve_path(file, node.path))) held.push_back(std::move(node));
+    if (file.empty() || !is_shown(guard::resolve_path(file, node.path)))
+      held.push_back(std::move(node));
   }
   if (!listing.is_open() || errno != 0) {
     return Error{ErrorCode::kPathRefused, "cannot be listed: " + top, "git",
@@ -303,7 +304,7 @@ void name_settings(const Found& found, const Policy& policy, View& view) {
   const auto name = [&](std::string_view operation, const std::string& path,
                         const std::string& base) {
     if (path.empty() || path.front() == '~' || path.front() == '%') return;
-    name_unless_shown(operation, resolve_path(path, base), base, policy, view);
+    name_unless_shown(operation, guard::resolve_path(path, base), base, policy, view);
   };
   GitConfigPaths paths = read_git_config(text.value());
   const std::string work_tree = paths.work_tree.value_or(found.top);
@@ -333,7 +334,7 @@ void name_alternates(const std::string& objects, const Policy& policy, View& vie
   std::size_t count = 0;
   for (const std::string_view line : split(text.value(), '\n')) {
     if (line.empty() || line.front() == '#' || ++count > kMaxAlternates) continue;
-    name_unless_shown("git_alternates", resolve_path(line, objects), objects, policy, view);
+    name_unless_shown("git_alternates", guard::resolve_path(line, objects), objects, policy, view);
   }
 }
 
@@ -341,7 +342,7 @@ void name_alternates(const std::string& objects, const Policy& policy, View& vie
 void name_parts(const Found& found, const Policy& policy, View& view) {
   const auto name = [&](const std::string& path, const std::string& base) {
     if (!path.empty()) {
-      name_unless_shown(kGitOutside, resolve_path(path, base), base, policy, view);
+      name_unless_shown(kGitOutside, guard::resolve_path(path, base), base, policy, view);
     }
   };
   for (const std::string_view part : kParts) {
@@ -380,7 +381,7 @@ Status add_git_outside(const Policy& policy, View& view) {
       // No root is a symlink, or has `..` in it. Where it leads on from there is not told.
       const std::string own = join_path(found->top, ".git");
       const std::string text = found->named == own ? Looks().link(own) : found->named;
-      const std::string led_to = resolve_path(text, found->top);
+      const std::string led_to = guard::resolve_path(text, found->top);
       deny(view, std::string(kGitOutside), found->named,
            "it does not name " + found->top + " as its work tree: git worktree repair there, or " +
                root_grant(std::span(&led_to, 1), "rw"));

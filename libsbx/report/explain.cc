@@ -92,8 +92,8 @@ Json credentials_json(const NetworkProfile& network) {
 
 }  // namespace
 
-std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement,
-                         const std::string& layer_kind) {
+std::string explain_text(const LaunchPlan& plan, const Policy& policy,
+                         const guard::Judgement& judgement, const std::string& layer_kind) {
   std::string out;
   // Each a line, whatever the names in it are.
   const auto add = [&out](const std::string& line) { out += escape_control_bytes(line) + "\n"; };
@@ -154,8 +154,8 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Jud
   return out;
 }
 
-std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement,
-                         const std::string& layer_kind) {
+std::string explain_json(const LaunchPlan& plan, const Policy& policy,
+                         const guard::Judgement& judgement, const std::string& layer_kind) {
   Json out;
   out["profile"] = policy.run.name;
   out["argv"] = Json::array();

@@ -11,9 +11,9 @@
 namespace sbx {
 
 // `layer_kind`: of the layer that writes are kept in; empty: none.
-std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement,
-                         const std::string& layer_kind);
-std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement,
-                         const std::string& layer_kind);
+std::string explain_text(const LaunchPlan& plan, const Policy& policy,
+                         const guard::Judgement& judgement, const std::string& layer_kind);
+std::string explain_json(const LaunchPlan& plan, const Policy& policy,
+                         const guard::Judgement& judgement, const std::string& layer_kind);
 
 }  // namespace sbx

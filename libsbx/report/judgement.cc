@@ -40,14 +40,14 @@ void write_rules(JsonWriter& json, const std::vector<Finding>& findings) {
   json.end_array();
 }
 
-void write_judgement(JsonWriter& json, const Judgement& judgement) {
+void write_judgement(JsonWriter& json, const guard::Judgement& judgement) {
   json.begin_object();
   write_member(json, "verdict", verdict_name(judgement.verdict));
   json.key("rules");
   write_rules(json, judgement.findings);
   json.key("unknown");
   json.begin_array();
-  for (const Unknown& unknown : judgement.unknown) {
+  for (const shell::Unknown& unknown : judgement.unknown) {
     json.begin_object();
     write_span(json, unknown.span);
     write_member(json, "what", unknown.what);
@@ -57,14 +57,14 @@ void write_judgement(JsonWriter& json, const Judgement& judgement) {
   json.end_object();
 }
 
-std::string judgement_to_json(const Judgement& judgement) {
+std::string judgement_to_json(const guard::Judgement& judgement) {
   std::string text;
   JsonWriter json(text);
   write_judgement(json, judgement);
   return text;
 }
 
-std::string judgement_to_text(const Judgement& judgement) {
+std::string judgement_to_text(const guard::Judgement& judgement) {
   constexpr std::size_t kColumn = 11;
   std::string text;
   const auto add = [&text](std::string line, std::string_view first, const std::string& rest) {
@@ -79,7 +79,7 @@ std::string judgement_to_text(const Judgement& judgement) {
     if (!finding.grant.empty()) rest += "; allow it with " + finding.grant + " in the profile";
     add("  ", verdict_name(finding.verdict), rest);
   }
-  for (const Unknown& unknown : judgement.unknown) add("  ", "unknown", unknown.what);
+  for (const shell::Unknown& unknown : judgement.unknown) add("  ", "unknown", unknown.what);
   return text;
 }
 

@@ -13,11 +13,11 @@ namespace sbx {
 class JsonWriter;
 
 // {"verdict", "rules": […], "unknown": […]}, as `check` prints it.
-std::string judgement_to_json(const Judgement& judgement);
-void write_judgement(JsonWriter& json, const Judgement& judgement);
+std::string judgement_to_json(const guard::Judgement& judgement);
+void write_judgement(JsonWriter& json, const guard::Judgement& judgement);
 
 // Lines: the verdict, what led to it, and what the text does not tell.
-std::string judgement_to_text(const Judgement& judgement);
+std::string judgement_to_text(const guard::Judgement& judgement);
 
 // The array of rules, as a value.
 void write_rules(JsonWriter& json, const std::vector<Finding>& findings);

@@ -297,7 +297,7 @@ Status reset(MethodCall& call) {
 }
 
 Status check(MethodCall& call) {
-  SBX_TRY(const Judgement judgement, call.service.check(call.params.request));
+  SBX_TRY(const guard::Judgement judgement, call.service.check(call.params.request));
   call.reply(WriteValue([&](JsonWriter& json) { write_judgement(json, judgement); }));
   return {};
 }

@@ -97,7 +97,7 @@ Result<LaunchPlan> plan_command(RunInput& input, Expansions* expansions) {
 
 Result<Explained> explain_command(RunInput& input, Expansions* expansions) {
   SBX_TRY(LaunchPlan plan, plan_command(input, expansions));
-  SBX_TRY(Judgement judgement, judge(input.policy, input.request));
+  SBX_TRY(guard::Judgement judgement, guard::judge(input.policy, input.request));
   SBX_TRY(std::string kind, layer_kind_of(input, expansions));
   return Explained{std::move(plan), std::move(judgement), std::move(kind)};
 }

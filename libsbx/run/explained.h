@@ -13,7 +13,7 @@ namespace sbx {
 
 struct Explained {
   LaunchPlan plan;
-  Judgement judgement;
+  guard::Judgement judgement;
   std::string layer_kind;  // of the layer that its writes would be kept in; empty: none
 };
 

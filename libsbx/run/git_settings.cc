@@ -24,16 +24,17 @@ namespace sbx {
 namespace {
 
 // Where git's subcommand stands; 0: it is no git that has one.
-std::size_t subcommand(const Command& command) {
-  const bool is_git = !command.words.empty() && base_name(command.words.front().text) == "git";
+std::size_t subcommand(const shell::Command& command) {
+  const bool is_git =
+      !command.words.empty() && shell::base_name(command.words.front().text) == "git";
   return is_git ? git_subcommand(command) : 0;
 }
 
-bool sets(const Command& command) {
+bool sets(const shell::Command& command) {
   const std::size_t at = subcommand(command);
   if (at == 0) return false;
   const std::string& name = command.words[at].text;
-  const Arguments arguments(command, at + 1);
+  const shell::Arguments arguments(command, at + 1);
   const auto& operands = arguments.operands();
   const std::string_view first = operands.empty() ? "" : std::string_view(operands.front()->text);
   if (name == "config") {
@@ -42,14 +43,15 @@ bool sets(const Command& command) {
          {"unset", "unset-all", "add", "replace-all", "edit", "rename-section", "remove-section"}) {
       if (arguments.find(edit) != nullptr) return true;
     }
-    return is_listed(first, "set unset edit rename-section remove-section") ||
-           (operands.size() > 1 && !is_listed(first, "get list"));
+    return shell::is_listed(first, "set unset edit rename-section remove-section") ||
+           (operands.size() > 1 && !shell::is_listed(first, "get list"));
   }
   if (name == "remote") {
-    return is_listed(first, "add rename remove rm set-url set-head set-branches");
+    return shell::is_listed(first, "add rename remove rm set-url set-head set-branches");
   }
-  if (name == "submodule") return is_listed(first, "add init deinit sync set-url set-branch");
-  if (is_listed(name, "branch checkout switch") && arguments.find('t', "track") != nullptr) {
+  if (name == "submodule")
+    return shell::is_listed(first, "add init deinit sync set-url set-branch");
+  if (shell::is_listed(name, "branch checkout switch") && arguments.find('t', "track") != nullptr) {
     return true;
   }
   if (name == "branch") {
@@ -58,24 +60,25 @@ bool sets(const Command& command) {
            arguments.find("edit-description") != nullptr;
   }
   if (name == "push") return arguments.find('u', "set-upstream") != nullptr;
-  return is_listed(name, "sparse-checkout maintenance");
+  return shell::is_listed(name, "sparse-checkout maintenance");
 }
 
-Reading reading_of(const Request& request) {
-  return request.argv.empty() ? read_shell(request.command) : read_argv(request.argv);
+shell::Reading reading_of(const Request& request) {
+  return request.argv.empty() ? shell::read_shell(request.command) : shell::read_argv(request.argv);
 }
 
 // Whether a `git config` names the setting.
 bool asks_for(const Request& request, const GitSetting& setting) {
   const std::string middle = setting.subsection.empty() ? "" : setting.subsection + ".";
   const std::string key = lower_case(setting.section + "." + middle + setting.key);
-  const Reading reading = reading_of(request);
-  return std::any_of(reading.commands.begin(), reading.commands.end(), [&](const Command& command) {
-    const std::size_t at = subcommand(command);
-    return at != 0 && command.words[at].text == "config" &&
-           std::any_of(command.words.begin(), command.words.end(),
-                       [&](const Word& word) { return lower_case(word.text) == key; });
-  });
+  const shell::Reading reading = reading_of(request);
+  return std::any_of(
+      reading.commands.begin(), reading.commands.end(), [&](const shell::Command& command) {
+        const std::size_t at = subcommand(command);
+        return at != 0 && command.words[at].text == "config" &&
+               std::any_of(command.words.begin(), command.words.end(),
+                           [&](const shell::Word& word) { return lower_case(word.text) == key; });
+      });
 }
 
 bool has_changed_since(const std::string& directory, std::int64_t began_ms) {
@@ -101,7 +104,7 @@ bool names_git(const Request& request) {
 }
 
 bool sets_git_config(const Request& request) {
-  const Reading reading = reading_of(request);
+  const shell::Reading reading = reading_of(request);
   return std::any_of(reading.commands.begin(), reading.commands.end(), sets);
 }
 
@@ -201,9 +204,9 @@ std::optional<Denial> refused_git_upkeep(const View& view, std::string_view prin
     const bool is_made = words.operation == kWords[0].operation;
     const std::string& place = is_made ? path : holder;
     struct stat info {};
-    if (resolve_path(path, "/") == path && holder.ends_with("/worktrees") && root != nullptr &&
-        root->is_git && root->access == Access::kReadOnly && stat(place.c_str(), &info) == 0 &&
-        S_ISDIR(info.st_mode)) {
+    if (guard::resolve_path(path, "/") == path && holder.ends_with("/worktrees") &&
+        root != nullptr && root->is_git && root->access == Access::kReadOnly &&
+        stat(place.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
       return Denial{
           Refuser::kMount, words.operation, path, 1, "git", root_grant(std::span(&place, 1), "rw")};
     }

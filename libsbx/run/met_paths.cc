@@ -64,7 +64,7 @@ std::vector<NamedFile> call_of(std::string_view line, const std::string& path, b
 bool tells_of_paths(std::string_view printed) { return tells(printed); }
 
 std::vector<Denial> met_paths(const LaunchPlan& plan, const Policy& policy,
-                              std::vector<RefusedPath> named, pid_t inside,
+                              std::vector<guard::RefusedPath> named, pid_t inside,
                               std::string_view printed, const std::vector<Denial>& known) {
   std::vector<Denial> out;
   const OwnedFd root = open_root(static_cast<std::uint32_t>(inside));
@@ -72,7 +72,7 @@ std::vector<Denial> met_paths(const LaunchPlan& plan, const Policy& policy,
   FileView view(plan, policy, root);
   // A path that is read as well needs what writing does.
   std::stable_partition(named.begin(), named.end(),
-                        [](const RefusedPath& path) { return path.is_written; });
+                        [](const guard::RefusedPath& path) { return path.is_written; });
   const auto is_told = [](const std::vector<Denial>& denials, const std::string& path) {
     return std::any_of(denials.begin(), denials.end(),
                        [&](const Denial& denial) { return denial.target == path; });
@@ -81,7 +81,7 @@ std::vector<Denial> met_paths(const LaunchPlan& plan, const Policy& policy,
   for (const std::string_view line : split(printed, '\n')) {
     if (!tells(line) || line.size() > kLongestComplaint) continue;
     if (++lines > kMostComplaints) break;
-    for (const RefusedPath& one : named) {
+    for (const guard::RefusedPath& one : named) {
       const std::string& path = one.path;
       if (is_told(out, path) || is_told(known, path)) continue;
       if (!names_path(line, path) || !is_at_hand(path)) continue;

@@ -22,7 +22,7 @@ bool tells_of_paths(std::string_view printed);
 // `inside`: a process whose root is the sandbox's. `known`: what is told already. Waits for no disk
 // or server that the command itself has not waited for.
 std::vector<Denial> met_paths(const LaunchPlan& plan, const Policy& policy,
-                              std::vector<RefusedPath> named, pid_t inside,
+                              std::vector<guard::RefusedPath> named, pid_t inside,
                               std::string_view printed, const std::vector<Denial>& known);
 
 }  // namespace sbx

@@ -32,13 +32,13 @@ bool is_program(const std::string& path) {
 // Names in command position: those that a shell would look up, or those that are paths.
 std::vector<std::string> names_of(const Request& request, bool are_paths) {
   std::vector<std::string> names;
-  const Reading reading =
-      request.argv.empty() ? read_shell(request.command) : read_argv(request.argv);
-  for (const Command& command : reading.commands) {
+  const shell::Reading reading =
+      request.argv.empty() ? shell::read_shell(request.command) : shell::read_argv(request.argv);
+  for (const shell::Command& command : reading.commands) {
     if (command.words.empty() || !command.words.front().known) continue;
     const std::string& name = command.words.front().text;
     if (name.empty() || (name.find('/') != std::string::npos) != are_paths) continue;
-    if (!are_paths && is_shell_builtin(name)) continue;
+    if (!are_paths && shell::is_shell_builtin(name)) continue;
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     if (names.size() == kMostNames) break;
   }
@@ -205,7 +205,7 @@ std::vector<Denial> refused_programs(const std::vector<std::string>& denied, con
           "spawn " + name + " EACCES", "spawn " + program + " EACCES"}) {
       if (printed.find(form) == printed.npos) continue;
       out.push_back({Refuser::kMount, "exec", program, 1, "",
-                     denied_name_grant(policy.sandbox.commands.deny, program)});
+                     guard::denied_name_grant(policy.sandbox.commands.deny, program)});
       break;
     }
   }

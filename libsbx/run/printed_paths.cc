@@ -26,7 +26,7 @@ bool names_path(std::string_view line, std::string_view path) {
     if (end < line.size() && line[end] != '/' && kAround.find(line[end]) == kAround.npos) continue;
     const std::size_t begin = line.substr(0, at).find_last_of(kAround) + 1;
     const std::string_view word = line.substr(begin, end - begin);
-    const std::string normal = resolve_path(word, "/");
+    const std::string normal = guard::resolve_path(word, "/");
     // What a blank has cut off is no directory.
     const bool is_cut = line.substr(0, begin).ends_with(' ');
     if (word.starts_with('/')

@@ -66,7 +66,7 @@ constexpr const char* kEtc = "/etc";
 // Whether the host may have it: in a place that the sandbox has its own of, that very path,
 // elsewhere the name that it begins with, since awk's `/x/` looks like a path as well. Without
 // leaving the place's file system: beyond it a look may wait for a server.
-bool host_may_have(const RefusedPath& named) {
+bool host_may_have(const guard::RefusedPath& named) {
   if (named.is_made) return true;
   const bool is_private = !named.private_place.empty();
   const std::string& path = named.protect.empty() ? named.path : named.protect;
@@ -268,9 +268,9 @@ Status CommandRun::open_layer() {
   return layer_->begin();
 }
 
-std::vector<RefusedPath> CommandRun::told_paths(const Judgement& judgement) const {
-  std::vector<RefusedPath> told;
-  for (const RefusedPath& named : judgement.refused_paths) {
+std::vector<guard::RefusedPath> CommandRun::told_paths(const guard::Judgement& judgement) const {
+  std::vector<guard::RefusedPath> told;
+  for (const guard::RefusedPath& named : judgement.refused_paths) {
     const auto& roots = policy_->sandbox.filesystem.roots;
     const bool is_hidden = std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
       return root.access == Access::kNone && is_below(named.path, root.path);
@@ -284,15 +284,16 @@ std::vector<RefusedPath> CommandRun::told_paths(const Judgement& judgement) cons
 
 // What the command policy says of the request. False: the outcome says why it does not run.
 bool CommandRun::pass_policy() {
-  const Result<Judgement> judged = judge_command(input_.policy, input_.request, base_environment_);
+  const Result<guard::Judgement> judged =
+      judge_command(input_.policy, input_.request, base_environment_);
   if (!judged.ok()) {
     fail(judged.error());
     return false;
   }
-  const Judgement& judgement = judged.value();
+  const guard::Judgement& judgement = judged.value();
   // What the text does not tell is looked at as it happens.
   has_unknown_names_ = !judgement.unknown.empty();
-  for (RefusedPath& named : told_paths(judgement)) named_.push_back(std::move(named.path));
+  for (guard::RefusedPath& named : told_paths(judgement)) named_.push_back(std::move(named.path));
   if (judgement.verdict == Verdict::kAllow) return true;
   if (judgement.verdict == Verdict::kDeny) {
     refuse(judgement);
@@ -301,7 +302,7 @@ bool CommandRun::pass_policy() {
   return is_approved(judgement);
 }
 
-bool CommandRun::is_approved(const Judgement& judgement) {
+bool CommandRun::is_approved(const guard::Judgement& judgement) {
   std::optional<NotApproved> refusal =
       NotApproved{Error{ErrorCode::kNeedsApproval,
                         "a person has to decide: " + judgement.findings.front().reason,
@@ -329,7 +330,7 @@ bool CommandRun::is_approved(const Judgement& judgement) {
   return false;
 }
 
-void CommandRun::refuse(const Judgement& judgement) {
+void CommandRun::refuse(const guard::Judgement& judgement) {
   for (const Finding& finding : judgement.findings) {
     if (finding.verdict != Verdict::kDeny) break;
     const bool by_name = !finding.program.empty() && finding.target.empty();
@@ -499,16 +500,16 @@ SuperviseInput CommandRun::supervise_input() {
   return out;
 }
 
-Result<Judgement> judge_command(const Policy& policy, const Request& request,
-                                const Environment& base) {
+Result<guard::Judgement> judge_command(const Policy& policy, const Request& request,
+                                       const Environment& base) {
   SBX_CHECK_OK(check_exec_size(policy, request, base, most_exec_bytes()));
-  return judge(policy, request);
+  return guard::judge(policy, request);
 }
 
-Result<Judgement> shown_judgement(const Policy& policy, const Request& request,
-                                  const Environment& base) {
+Result<guard::Judgement> shown_judgement(const Policy& policy, const Request& request,
+                                         const Environment& base) {
   SBX_TRY(const RedactionInput redaction, choose_redaction(policy, base));
-  Result<Judgement> judgement = judge_command(policy, request, base);
+  Result<guard::Judgement> judgement = judge_command(policy, request, base);
   std::vector<std::string*> texts;
   if (!judgement.ok()) {
     texts = {&judgement.error().message, &judgement.error().where};

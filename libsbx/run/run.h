@@ -77,7 +77,8 @@ struct RunInput {
   bool tells_begin = false;            // has_begun() is asked for
   // Decides on a request that needs approval, in this directory; nullopt: it may run. Without it
   // none does.
-  std::function<std::optional<NotApproved>(const Judgement&, const std::string& cwd)> decide{};
+  std::function<std::optional<NotApproved>(const guard::Judgement&, const std::string& cwd)>
+      decide{};
   // What the command writes, redacted, as soon as nothing in it can still turn out to be a secret.
   std::function<void(OutputChannel, std::string_view)> on_output{};
   Unfinished unfinished = Unfinished::kHeld;
@@ -146,10 +147,10 @@ class CommandRun {
 
   // --- before it ---
   // Of the paths that a text names, those whose refusal is told.
-  std::vector<RefusedPath> told_paths(const Judgement& judgement) const;
+  std::vector<guard::RefusedPath> told_paths(const guard::Judgement& judgement) const;
   bool pass_policy();
-  bool is_approved(const Judgement& judgement);
-  void refuse(const Judgement& judgement);
+  bool is_approved(const guard::Judgement& judgement);
+  void refuse(const guard::Judgement& judgement);
   Status make_fresh();
   Status enter_layer();
   void look_for_patterns(std::function<void()> then);
@@ -226,10 +227,10 @@ class CommandRun {
 // What the command policy says of the request, whose size is looked at first: nobody is asked about
 // what no answer could run. `base`: make_environment() of the policy. Errors: those of
 // check_exec_size() and judge().
-Result<Judgement> judge_command(const Policy& policy, const Request& request,
-                                const Environment& base);
+Result<guard::Judgement> judge_command(const Policy& policy, const Request& request,
+                                       const Environment& base);
 // The same for an answer: without secrets. Errors: also those of choose_redaction().
-Result<Judgement> shown_judgement(const Policy& policy, const Request& request,
-                                  const Environment& base);
+Result<guard::Judgement> shown_judgement(const Policy& policy, const Request& request,
+                                         const Environment& base);
 
 }  // namespace sbx

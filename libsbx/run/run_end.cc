@@ -152,7 +152,7 @@ std::vector<Denial> CommandRun::refusals_of_call(const Request& request, const O
   if (!runs() || !tells_of_paths(complaints(outcome))) return out;
   Request there = request;
   there.cwd = outcome.cwd;
-  const Result<Judgement> judged = judge_command(*policy_, there, base_environment_);
+  const Result<guard::Judgement> judged = judge_command(*policy_, there, base_environment_);
   if (!judged.ok()) return out;
   for (Denial& denial : met_paths(sandbox_->plan, *policy_, told_paths(judged.value()), inside,
                                   complaints(outcome), out)) {

@@ -33,8 +33,8 @@ std::vector<std::string> tool_names(const Policy& policy, const Request& request
   if (policy.sandbox.network.mode != NetworkMode::kNone) {
     names.insert(names.end(), commands.network_allow.begin(), commands.network_allow.end());
   }
-  std::erase_if(names,
-                [&](const std::string& name) { return is_denied_name(commands.deny, name); });
+  std::erase_if(
+      names, [&](const std::string& name) { return guard::is_denied_name(commands.deny, name); });
   return names;
 }
 

@@ -55,7 +55,7 @@ bool is_not_found(std::string_view directory, std::string_view printed) {
   const std::size_t begin = printed.substr(0, end).rfind('\'');
   if (begin == printed.npos) return false;
   // As far as it is known without the directory that it is relative to.
-  const std::string named = resolve_path(printed.substr(begin + 1, end - begin - 1), "/");
+  const std::string named = guard::resolve_path(printed.substr(begin + 1, end - begin - 1), "/");
   return directory.ends_with(named);
 }
 
@@ -77,9 +77,9 @@ bool is_said(const LimitWords& row, std::string_view printed) {
 // The most open files that the text itself asks for, as `ulimit -Sn 4096`; 0 where it does not.
 std::int64_t asked_open_files(const Request& request) {
   std::int64_t most = 0;
-  const Reading reading =
-      request.argv.empty() ? read_shell(request.command) : read_argv(request.argv);
-  for (const Command& command : reading.commands) {
+  const shell::Reading reading =
+      request.argv.empty() ? shell::read_shell(request.command) : shell::read_argv(request.argv);
+  for (const shell::Command& command : reading.commands) {
     const auto& words = command.words;
     if (words.size() < 3 || words[0].text != "ulimit") continue;
     const std::string& flags = words[1].text;

@@ -67,7 +67,7 @@ Result<std::uint64_t> approval_nonce() {
 }
 
 std::optional<NotApproved> decide_request(Approvals& approvals, const Policy& policy,
-                                          const Request& request, const Judgement& judgement,
+                                          const Request& request, const guard::Judgement& judgement,
                                           const std::string& cwd, const AskPerson& ask) {
   const std::string digest = approval_digest(policy, request, cwd, judgement);
   std::string failure;

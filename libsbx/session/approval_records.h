@@ -29,7 +29,7 @@ using AskPerson = std::function<PersonSaid(const Approval&)>;
 
 // Whether the request was granted, or a person says so now; nullopt: yes. `ask` may be null.
 std::optional<NotApproved> decide_request(Approvals& approvals, const Policy& policy,
-                                          const Request& request, const Judgement& judgement,
+                                          const Request& request, const guard::Judgement& judgement,
                                           const std::string& cwd, const AskPerson& ask);
 
 }  // namespace sbx

@@ -26,7 +26,7 @@ void add(std::string& bytes, std::string_view text) {
 }  // namespace
 
 std::string approval_digest(const Policy& policy, const Request& request, const std::string& cwd,
-                            const Judgement& judgement) {
+                            const guard::Judgement& judgement) {
   std::string bytes;
   add(bytes, "sbx approval 2");
   add(bytes, digest_text(kPolicySpec, &policy));

@@ -23,7 +23,7 @@ namespace sbx {
 // policy, and the rules that asked. Not over what changes nothing of what was approved: the
 // policy's own limits of time and output, its audit log, what is traced. 64 hex digits.
 std::string approval_digest(const Policy& policy, const Request& request, const std::string& cwd,
-                            const Judgement& judgement);
+                            const guard::Judgement& judgement);
 
 // What a digest was asked for: all that it covers.
 struct Question {

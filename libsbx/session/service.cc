@@ -141,10 +141,10 @@ Status Service::try_start(Ask& ask, RunCall& command) {
 
 void Service::start(Ask ask, RunCall command) { finish(ask, try_start(ask, command)); }
 
-Result<Judgement> Service::check(const Request& request, const SharedPolicy& policy) const {
+Result<guard::Judgement> Service::check(const Request& request, const SharedPolicy& policy) const {
   SBX_TRY(const SharedPolicy own, apply_request(policy_or_own(policy), request));
   const Environment base = make_environment(*own, options().inherited, options().facts.user_name);
-  Result<Judgement> judgement = shown_judgement(*own, request, base);
+  Result<guard::Judgement> judgement = shown_judgement(*own, request, base);
   if (!judgement.ok()) return named_by_request(judgement.error());
   return judgement;
 }

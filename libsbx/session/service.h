@@ -102,7 +102,8 @@ class Service {
   void start(Ask ask, RunCall command);
   // The kept shell's task. Errors: those of its start.
   Result<TaskPointer> shell();
-  Result<Judgement> check(const Request& request, const SharedPolicy& policy = nullptr) const;
+  Result<guard::Judgement> check(const Request& request,
+                                 const SharedPolicy& policy = nullptr) const;
   // `reply`, at once or from step(); never where the client has gone.
   void explain(ClientId client, const Request& request,
                std::function<void(const Result<ExplainedRequest>&)> reply);

@@ -63,7 +63,8 @@ RunInput Task::run_input(const Request& request, const HostFacts& facts,
                          const Environment& inherited, Approvals& approvals) {
   RunInput input{*policy_, request, facts, inherited};
   input.is_alone = false;
-  input.decide = [this, &request, &approvals](const Judgement& judgement, const std::string& cwd) {
+  input.decide = [this, &request, &approvals](const guard::Judgement& judgement,
+                                              const std::string& cwd) {
     return decide_request(approvals, *policy_, request, judgement, cwd, nullptr);
   };
   return input;

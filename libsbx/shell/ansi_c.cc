@@ -6,7 +6,7 @@
 
 #include "shell/marks.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 // Up to `max` digits of `base` from `at` on; `at` moves behind them.
@@ -111,4 +111,4 @@ std::string decode(std::string_view text, bool zero_leads) {
 std::string decode_ansi_c(std::string_view text) { return decode(text, false); }
 std::string decode_printf(std::string_view text) { return decode(text, true); }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -6,7 +6,7 @@
 
 #include "shell/marks.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -131,4 +131,4 @@ std::string_view Arguments::value(char letter, std::string_view long_name) const
   return "";
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

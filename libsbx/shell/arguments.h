@@ -10,7 +10,7 @@
 
 #include "shell/reading.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 // Whether `name` is one of the words of `list`.
 bool is_listed(std::string_view name, std::string_view list);
@@ -60,4 +60,4 @@ class Arguments {
   bool has_dashes_ = false;
 };
 
-}  // namespace sbx
+}  // namespace sbx::shell

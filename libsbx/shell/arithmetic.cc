@@ -8,7 +8,7 @@
 #include "shell/parser.h"
 #include "shell/parser_impl.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\n";
@@ -91,4 +91,4 @@ ArithmeticNames arithmetic_names(std::string_view text) {
   return out;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sbx {
+namespace sbx::shell {
 
 struct ArithmeticNames {
   struct Assigned {
@@ -22,4 +22,4 @@ struct ArithmeticNames {
 // that is a number too.
 ArithmeticNames arithmetic_names(std::string_view text);
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -10,7 +10,7 @@
 
 #include "shell/parser.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
@@ -193,4 +193,4 @@ std::optional<std::vector<Pieces>> expand_braces(const std::vector<Part>& parts,
   return Expansion(parts, max).run();
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

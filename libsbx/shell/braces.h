@@ -8,7 +8,7 @@
 
 #include "shell/syntax.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 // A piece of a word: unquoted text, or a part as it stands.
 struct Piece {
@@ -20,4 +20,4 @@ using Pieces = std::vector<Piece>;
 // nullopt: more than `max` words, or braces nested too deeply.
 std::optional<std::vector<Pieces>> expand_braces(const std::vector<Part>& parts, std::size_t max);
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -9,7 +9,7 @@
 #include "shell/parser.h"
 #include "shell/walker.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 constexpr std::size_t kMaxBraceWords = 256;
@@ -301,4 +301,4 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
   builder.add_quoted(joined);
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -2,7 +2,7 @@
 // Field → the word that users of a reading see.
 #include "shell/field.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 std::optional<std::string_view> program_name(const Field& field) {
   std::string_view name = field.text;
@@ -41,4 +41,4 @@ Word to_word(const Field& field) {
   return word;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

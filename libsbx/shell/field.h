@@ -8,7 +8,7 @@
 
 #include "shell/syntax.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 struct Field {
   Span span;
@@ -35,4 +35,4 @@ Word to_word(const Field& field);
 // that is not known.
 std::string made_of(const Field& field);
 
-}  // namespace sbx
+}  // namespace sbx::shell

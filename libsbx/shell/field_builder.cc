@@ -2,7 +2,7 @@
 // FieldBuilder: field splitting by the rules of POSIX.
 #include "shell/field_builder.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 void FieldBuilder::note(char c) {
   // What is known of a part holds as long as blanks are all that splits it.
@@ -77,4 +77,4 @@ void FieldBuilder::finish() {
   is_begun_ = has_bracket_ = false;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

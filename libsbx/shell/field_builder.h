@@ -10,7 +10,7 @@
 
 #include "shell/field.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 class FieldBuilder {
  public:
@@ -45,4 +45,4 @@ class FieldBuilder {
   bool has_bracket_ = false;  // an unquoted [ stands in the field
 };
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -10,7 +10,7 @@
 #include "shell/arguments.h"
 #include "shell/marks.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 using Fields = std::vector<Field>;
@@ -240,4 +240,4 @@ Listing listed_by_git(const Fields& words, std::size_t first) {
   return out.empty() ? std::string{kStar, '\n'} : out;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

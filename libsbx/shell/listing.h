@@ -10,7 +10,7 @@
 
 #include "shell/field.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 // Lines; nullopt: not known.
 using Listing = std::optional<std::string>;
@@ -33,4 +33,4 @@ Listing cut_by_count(const std::vector<Field>& words, const std::optional<std::s
 // git ls-files; `first` is where its own words begin.
 Listing listed_by_git(const std::vector<Field>& words, std::size_t first);
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -11,7 +11,7 @@
 #include "shell/run_parts.h"
 #include "shell/walker.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 constexpr const char* kTextUnknown = "the text that a shell runs is made at run time";
@@ -322,4 +322,4 @@ void Walker::read_words(const std::vector<Field>& words) {
   look_through(words, {}, std::nullopt, false);
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

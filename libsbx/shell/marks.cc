@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 constexpr std::string_view kTmpPath = "/tmp";
@@ -151,4 +151,4 @@ std::string pattern_value(std::string_view pattern) {
   return out;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sbx {
+namespace sbx::shell {
 
 // Anything at all. No shell text can hold a NUL byte itself.
 inline constexpr char kHole = '\0';
@@ -57,4 +57,4 @@ bool may_match_parent(std::string_view pattern);
 // Whether nothing but kMaybe stands in `text`.
 bool may_be_empty(std::string_view text);
 
-}  // namespace sbx
+}  // namespace sbx::shell

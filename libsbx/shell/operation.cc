@@ -8,7 +8,7 @@
 
 #include "shell/marks.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 bool is_plain(std::string_view pattern) {
@@ -157,4 +157,4 @@ std::optional<std::string> apply_operation(std::string_view operation, std::stri
   return std::nullopt;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

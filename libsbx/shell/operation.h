@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-namespace sbx {
+namespace sbx::shell {
 
 // `word` is what follows the operation, expanded; `slash`: where in it the pattern of a replacement
 // ends, npos where it has none. nullopt: not known without a shell.
 std::optional<std::string> apply_operation(std::string_view operation, std::string_view value,
                                            std::string_view word, std::size_t slash);
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace sbx {
+namespace sbx::shell {
 
 std::optional<Options::Option> Options::next() {
   while (at_ < words_.size()) {
@@ -64,4 +64,4 @@ std::optional<Options::Option> Options::next() {
   return std::nullopt;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

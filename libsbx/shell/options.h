@@ -8,7 +8,7 @@
 
 #include "shell/field.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 class Options {
  public:
@@ -39,4 +39,4 @@ class Options {
   std::vector<Span> unknown_;
 };
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -9,7 +9,7 @@
 #include "shell/listing.h"
 #include "shell/options.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 std::optional<std::string> echo(const std::vector<Field>& words) {
@@ -354,4 +354,4 @@ std::optional<std::string> constant_output(const std::vector<Field>& words,
   return made_output(*program, words, input, context);
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -9,7 +9,7 @@
 
 #include "shell/field.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 inline constexpr std::size_t kMaxOutput = 65536;  // more is not known
 
@@ -24,4 +24,4 @@ std::optional<std::string> constant_output(const std::vector<Field>& words,
                                            const std::optional<std::string>& input,
                                            const OutputContext& context);
 
-}  // namespace sbx
+}  // namespace sbx::shell

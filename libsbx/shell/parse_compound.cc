@@ -4,7 +4,7 @@
 
 #include "shell/parser_impl.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 // False, and nothing read: the word begins a simple command here.
 bool Parser::parse_compound(SyntaxNode& node, std::string_view word) {
@@ -255,4 +255,4 @@ bool Parser::take_reserved_test_end() {
   return true;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -6,7 +6,7 @@
 
 #include "shell/parser_impl.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 constexpr int kFirstNamedFd = 10;  // what bash gives to {name}>
@@ -221,4 +221,4 @@ void Parser::parse_document(const Pending& pending, std::size_t begin, std::size
   pos_ = next;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -7,7 +7,7 @@
 #include "shell/ansi_c.h"
 #include "shell/parser_impl.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 constexpr std::size_t kMaxSubscript = 1024;  // how far its end is looked for
@@ -418,4 +418,4 @@ std::size_t Parser::subscript_end(std::size_t begin) const {
   return std::string_view::npos;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -8,7 +8,7 @@
 
 #include "shell/parser_impl.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 constexpr std::size_t kMaxFaults = 16;
@@ -534,4 +534,4 @@ void Parser::note_arithmetic(std::size_t begin, std::size_t end) {
   }
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -9,7 +9,7 @@
 
 #include "shell/syntax.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 inline constexpr int kMaxDepth = 100;
 
@@ -33,4 +33,4 @@ bool is_name(std::string_view text);
 // The value of a word that is made of literal and quoted text only.
 bool plain_text(const WordNode& word, std::string& text);
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -5,7 +5,7 @@
 
 #include "shell/parser.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 bool is_blank(char c);
 bool is_meta(char c);  // ends an unquoted word
@@ -148,4 +148,4 @@ class Parser {
   Tree& tree_;
 };
 
-}  // namespace sbx
+}  // namespace sbx::shell

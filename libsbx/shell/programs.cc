@@ -4,7 +4,7 @@
 
 #include "shell/arguments.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 constexpr std::string_view kBuiltins =
@@ -23,4 +23,4 @@ bool is_shell_builtin(std::string_view name) { return is_listed(name, kBuiltins)
 
 bool is_writing_program(std::string_view name) { return is_listed(name, kWriters); }
 
-}  // namespace sbx
+}  // namespace sbx::shell

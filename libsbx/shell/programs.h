@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace sbx {
+namespace sbx::shell {
 
 // What a shell runs by itself: bash's builtins.
 bool is_shell_builtin(std::string_view name);
@@ -12,4 +12,4 @@ bool is_shell_builtin(std::string_view name);
 // Programs whose work is to write, refused where commands.readonly is set.
 bool is_writing_program(std::string_view name);
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -6,7 +6,7 @@
 
 #include "shell/walker.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 namespace {
 
@@ -61,4 +61,4 @@ Reading read_argv(const std::vector<std::string>& argv) {
   });
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -11,7 +11,7 @@
 
 #include "model/finding.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 // One word after quotes are removed and plainly constant variables are put in.
 struct Word {
@@ -119,4 +119,4 @@ Reading read_shell(std::string_view text);
 // in the arguments joined by single spaces.
 Reading read_argv(const std::vector<std::string>& argv);
 
-}  // namespace sbx
+}  // namespace sbx::shell

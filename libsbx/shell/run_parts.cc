@@ -6,7 +6,7 @@
 
 #include "shell/marks.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 Fields tail(const Fields& words, std::size_t from) {
   return from < words.size()
@@ -65,4 +65,4 @@ void put_in(std::vector<Field>& words, const std::string& placeholder, std::stri
   }
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

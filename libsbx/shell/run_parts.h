@@ -9,7 +9,7 @@
 
 #include "shell/runs.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 using Fields = std::vector<Field>;
 
@@ -27,4 +27,4 @@ std::string fitting(const std::vector<Field>& words, std::string value);
 // Puts `value` in where `placeholder` stands in the words.
 void put_in(std::vector<Field>& words, const std::string& placeholder, std::string_view value);
 
-}  // namespace sbx
+}  // namespace sbx::shell

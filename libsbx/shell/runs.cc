@@ -14,7 +14,7 @@
 #include "shell/sed_script.h"
 #include "shell/wrappers.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 Field part_of(const Field& word, std::string_view text) {
@@ -466,4 +466,4 @@ Runs find_runs(const std::vector<Field>& words, const std::optional<std::string>
   return runs;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -9,7 +9,7 @@
 
 #include "shell/field.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 enum class RunKind : std::uint8_t {
   kWords,   // `words`, as a program or builtin with its arguments
@@ -43,4 +43,4 @@ struct Runs {
 // `input` is what the command would read on its standard input, where that is known.
 Runs find_runs(const std::vector<Field>& words, const std::optional<std::string>& input);
 
-}  // namespace sbx
+}  // namespace sbx::shell

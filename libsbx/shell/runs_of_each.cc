@@ -11,7 +11,7 @@
 #include "shell/options.h"
 #include "shell/run_parts.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 // Takes `placeholder` out of the words: only the run knows what stands there.
@@ -240,4 +240,4 @@ bool add_runs_of_each(const std::string& name, const std::vector<Field>& words,
   return true;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -8,10 +8,10 @@
 
 #include "shell/runs.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 // Whether the program is one of these; what it runs is then in `runs`.
 bool add_runs_of_each(const std::string& name, const std::vector<Field>& words,
                       const std::optional<std::string>& input, Runs& runs);
 
-}  // namespace sbx
+}  // namespace sbx::shell

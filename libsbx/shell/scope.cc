@@ -7,7 +7,7 @@
 
 #include "shell/marks.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 constexpr std::size_t kMaxValueBytes = 65536;
@@ -264,4 +264,4 @@ void Scope::undo(const Mark& mark) {
   positional = mark.positional;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace sbx {
+namespace sbx::shell {
 
 struct Value {
   std::vector<std::string> items;  // one, or those of an array
@@ -146,4 +146,4 @@ class Scope {
   mutable bool wants_history_ = false;
 };
 
-}  // namespace sbx
+}  // namespace sbx::shell

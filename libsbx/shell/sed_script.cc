@@ -7,7 +7,7 @@
 
 #include "shell/marks.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 class SedScript {
@@ -117,4 +117,4 @@ std::vector<std::string> texts_run_by_sed(std::string_view script) {
   return SedScript(script).read();
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace sbx {
+namespace sbx::shell {
 
 // GNU's "e COMMAND" and "s///e", with holes (shell/marks.h) where sed puts in what it has read.
 std::vector<std::string> texts_run_by_sed(std::string_view script);
 
-}  // namespace sbx
+}  // namespace sbx::shell

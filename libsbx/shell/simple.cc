@@ -9,7 +9,7 @@
 #include "shell/parser.h"
 #include "shell/walker.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 template <std::size_t kSize>
@@ -369,4 +369,4 @@ void Walker::apply_declaration(const std::vector<Field>& words) {
   }
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

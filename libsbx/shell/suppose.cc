@@ -8,7 +8,7 @@
 #include "shell/run_parts.h"
 #include "shell/walker.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 constexpr std::size_t kMostNested = 4;
@@ -149,4 +149,4 @@ void Walker::suppose_call(const std::vector<Field>& words, const Place& place, c
   open_functions_.erase(body.node->name);
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -12,7 +12,7 @@
 #include "shell/marks.h"
 #include "shell/reading.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 struct Block;
 struct Part;
@@ -149,4 +149,4 @@ struct Tree {
   std::vector<Unknown> faults;               // what could not be read
 };
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -8,7 +8,7 @@
 #include "shell/parser.h"
 #include "shell/walker.h"
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 constexpr std::size_t kNodeWork = 256;  // about 65000 commands at most
@@ -502,4 +502,4 @@ void Walker::walk_function(const SyntaxNode& node, const Place& place) {
   bodies_[node.name] = std::move(body);
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

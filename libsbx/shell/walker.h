@@ -18,7 +18,7 @@
 #include "shell/scope.h"
 #include "shell/syntax.h"
 
-namespace sbx {
+namespace sbx::shell {
 
 using Text = std::optional<std::string>;  // of an input or output; nullopt: not known
 
@@ -173,4 +173,4 @@ class Walker {
   bool stopped_ = false;
 };
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace sbx {
+namespace sbx::shell {
 namespace {
 
 constexpr Wrapper kWrappers[] = {
@@ -137,4 +137,4 @@ const Launcher* find_launcher(std::string_view program) {
   return launcher == std::end(kLaunchers) ? nullptr : launcher;
 }
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace sbx {
+namespace sbx::shell {
 
 struct Wrapper {
   std::string_view name;
@@ -33,4 +33,4 @@ struct Launcher {
 
 const Launcher* find_launcher(std::string_view program);
 
-}  // namespace sbx
+}  // namespace sbx::shell

@@ -118,7 +118,7 @@ std::optional<Denial> FileLook::denial_of(const NamedFile& file, const std::stri
       const Refuser layer = plan_.wanted.has(Layer::kMount) ? Refuser::kMount : Refuser::kLandlock;
       return Denial{layer,   file.operation,
                     program, 1,
-                    "",      denied_name_grant(policy_.sandbox.commands.deny, program)};
+                    "",      guard::denied_name_grant(policy_.sandbox.commands.deny, program)};
     }
   }
   auto refusal = view_.move_refusal(file, path);
@@ -159,7 +159,7 @@ bool names_after(std::string_view path, std::string_view named) {
 // one, and of what the plan shows by itself within one, the call's own path.
 std::string FileLook::named_by(const NamedFile& file, const std::string& path) const {
   if (plan_.named.empty()) return "";
-  std::string real = resolve_path(path, "/");
+  std::string real = guard::resolve_path(path, "/");
   const bool changes = file.need == FileNeed::kCreate || file.need == FileNeed::kRemove ||
                        file.need == FileNeed::kReplace || file.creates;
   if (std::find(plan_.named.begin(), plan_.named.end(), real) != plan_.named.end()) return real;
@@ -188,7 +188,7 @@ std::string FileLook::denied_program(std::string path) const {
   };
   const OwnedFd file = open_cached(root_, path);
   if (!file.is_open()) {
-    path = resolve_path(path, "/");
+    path = guard::resolve_path(path, "/");
     return known(path) ? path : "";
   }
   struct stat info {};

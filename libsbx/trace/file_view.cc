@@ -95,7 +95,7 @@ FileView::FileView(const LaunchPlan& plan, const Policy& policy, const OwnedFd& 
     : plan_(plan), policy_(policy), root_(root) {}
 
 std::optional<FileRefusal> FileView::refusal(const NamedFile& file, const std::string& path) {
-  const std::string normal = resolve_path(path, "/");
+  const std::string normal = guard::resolve_path(path, "/");
   if (is_below(normal, "/proc")) return in_proc(file, normal);
   links_left_ = kMaxLinks;
   switch (file.need) {
@@ -139,7 +139,7 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
     if (size <= 0 || --links_left_ < 0) return std::nullopt;
     const std::string target(text.data(), static_cast<std::size_t>(size));
     const std::string whole = target.starts_with('/') ? target : join_path(parent_of(path), target);
-    return not_there(file, resolve_path(whole, "/"), ENOENT);
+    return not_there(file, guard::resolve_path(whole, "/"), ENOENT);
   }
   if (file.creates && error == ENOENT) {
     NamedFile entry = file;
@@ -275,7 +275,7 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
   const OwnedFd directory = open_below(root_, std::string(parent_of(path)), O_PATH | O_DIRECTORY);
   if (!directory.is_open()) {
     const int error = errno;
-    const std::string normal = resolve_path(path, "/");
+    const std::string normal = guard::resolve_path(path, "/");
     if (file.need == FileNeed::kRemove) return not_there(file, normal, error);
     NamedFile parent = file;
     parent.creates = false;

@@ -12,7 +12,7 @@
 
 #include "guard/sample_policy.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 constexpr const char* kDirectory = SBX_SOURCE_DIR "/tests/guard/";
@@ -81,4 +81,4 @@ TEST(Corpus, OfWhatIsAllowedASampleWasReadForMisses) {
 }
 
 }  // namespace
-}  // namespace sbx
+}  // namespace sbx::guard

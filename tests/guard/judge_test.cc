@@ -7,7 +7,7 @@
 #include "guard/sample_policy.h"
 #include "support/corpus.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 TEST(Judge, DeniesTheBuiltInListInEveryProfile) {
@@ -251,4 +251,4 @@ TEST(Names, MatchByTheirLastComponent) {
 }
 
 }  // namespace
-}  // namespace sbx
+}  // namespace sbx::guard

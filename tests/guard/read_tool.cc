@@ -17,20 +17,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json to_json(const sbx::Reading& reading) {
+Json to_json(const sbx::shell::Reading& reading) {
   Json commands = Json::array();
-  for (const sbx::Command& command : reading.commands) {
+  for (const sbx::shell::Command& command : reading.commands) {
     if (command.is_supposed) continue;  // it does not stand there
     Json words = Json::array();
-    for (const sbx::Word& word : command.words) {
+    for (const sbx::shell::Word& word : command.words) {
       words.push_back({word.span.begin, word.span.end, word.text, word.known});
     }
     Json assignments = Json::array();
-    for (const sbx::Assignment& assignment : command.assignments) {
+    for (const sbx::shell::Assignment& assignment : command.assignments) {
       assignments.push_back({assignment.name, assignment.value.text, assignment.value.known});
     }
     Json redirections = Json::array();
-    for (const sbx::Redirection& redirection : command.redirections) {
+    for (const sbx::shell::Redirection& redirection : command.redirections) {
       redirections.push_back(
           {static_cast<int>(redirection.kind), redirection.fd, redirection.target.text});
     }
@@ -45,11 +45,11 @@ Json to_json(const sbx::Reading& reading) {
                         {"background", command.in_background}});
   }
   Json unknown = Json::array();
-  for (const sbx::Unknown& one : reading.unknown) {
+  for (const sbx::shell::Unknown& one : reading.unknown) {
     unknown.push_back({one.span.begin, one.span.end, one.what});
   }
   Json functions = Json::array();
-  for (const sbx::Function& function : reading.functions) functions.push_back(function.name);
+  for (const sbx::shell::Function& function : reading.functions) functions.push_back(function.name);
   return {{"complete", reading.complete},
           {"commands", commands},
           {"functions", functions},
@@ -58,9 +58,9 @@ Json to_json(const sbx::Reading& reading) {
 
 void print(const std::string& name, std::istream& file) {
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  const sbx::Judgement judgement = sbx::judge_text(sbx::sample_policy(), text);
+  const sbx::guard::Judgement judgement = sbx::judge_text(sbx::sample_policy(), text);
   Json line = {{"file", name}, {"verdict", sbx::verdict_name(judgement.verdict)}};
-  line.update(to_json(sbx::read_shell(text)));
+  line.update(to_json(sbx::shell::read_shell(text)));
   std::cout << line.dump(-1, ' ', true, Json::error_handler_t::replace) << '\n';
 }
 

@@ -9,7 +9,7 @@
 #include "guard/rule.h"
 #include "guard/sample_policy.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 // One command a line; \n within one stands for a newline.
@@ -83,4 +83,4 @@ TEST(DestructiveRules, AreSilentWhereTheProfileDoesNotAsk) {
 }
 
 }  // namespace
-}  // namespace sbx
+}  // namespace sbx::guard

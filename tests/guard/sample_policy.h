@@ -19,10 +19,10 @@ inline Policy sample_policy() {
   return policy;
 }
 
-inline Judgement judge_text(const Policy& policy, const std::string& command) {
+inline guard::Judgement judge_text(const Policy& policy, const std::string& command) {
   Request request;
   request.command = command;
-  return judge(policy, request).value();
+  return guard::judge(policy, request).value();
 }
 
 }  // namespace sbx

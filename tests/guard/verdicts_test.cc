@@ -4,7 +4,7 @@
 
 #include "guard/verdict_table.h"
 
-namespace sbx {
+namespace sbx::guard {
 namespace {
 
 TEST(VerdictTable, GivesEachCommandItsVerdict) {
@@ -31,4 +31,4 @@ TEST(VerdictTable, GivesEachCommandItsVerdict) {
 }
 
 }  // namespace
-}  // namespace sbx
+}  // namespace sbx::guard

@@ -23,7 +23,7 @@ struct Given {
   Policy policy;
   Request request;
   std::string cwd = "/work";
-  Judgement judgement;
+  guard::Judgement judgement;
 
   Given() {
     policy.sandbox.workspace = "/work";

@@ -228,7 +228,7 @@ TEST_F(ServiceTest, ARequestThatAsksRunsOnceItIsApproved) {
 TEST_F(ServiceTest, ChecksAndExplainsWithoutRunning) {
   open();
   Request request = shell("touch made").request;
-  const Result<Judgement> allowed = service_->check(request);
+  const Result<guard::Judgement> allowed = service_->check(request);
   ASSERT_TRUE(allowed.ok());
   EXPECT_EQ(allowed.value().verdict, Verdict::kAllow);
   std::string explained;

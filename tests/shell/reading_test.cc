@@ -14,19 +14,19 @@
 
 namespace {
 
-using sbx::read_shell;
-using sbx::Reading;
+using sbx::shell::read_shell;
+using sbx::shell::Reading;
 
 // One line a command: "via/via> word word", behind ~ where it is supposed; ␣ inside words, <?>
 // where a part is unknown.
 std::string show(const Reading& reading) {
   std::string out;
-  for (const sbx::Command& command : reading.commands) {
+  for (const sbx::shell::Command& command : reading.commands) {
     if (command.words.empty()) continue;
     out += command.is_supposed ? "  ~ " : "  ";
     for (const std::string& via : command.via)
       out += via + (&via == &command.via.back() ? "> " : "/");
-    for (const sbx::Word& word : command.words) {
+    for (const sbx::shell::Word& word : command.words) {
       if (&word != &command.words.front()) out += ' ';
       for (const char c : word.text) out += c == ' ' ? "␣" : c == '\n' ? "⏎" : std::string(1, c);
       if (!word.known) out += "<?>";
@@ -99,7 +99,7 @@ TEST(Reading, TellsRedirections) {
   ASSERT_EQ(reading.commands.size(), 1U);
   const auto& all = reading.commands[0].redirections;
   ASSERT_EQ(all.size(), 8U);
-  using Kind = sbx::RedirectionKind;
+  using Kind = sbx::shell::RedirectionKind;
   const Kind kinds[] = {Kind::kTruncate,  Kind::kAppend,   Kind::kRead, Kind::kTruncate,
                         Kind::kDuplicate, Kind::kTruncate, Kind::kHere, Kind::kTruncate};
   const int fds[] = {1, 2, 0, -1, 2, -1, 0, 10};
@@ -110,7 +110,7 @@ TEST(Reading, TellsRedirections) {
 }
 
 TEST(Reading, OfArgumentsNeedsNoShell) {
-  const Reading reading = sbx::read_argv({"env", "A=$b", "sudo", "x y"});
+  const Reading reading = sbx::shell::read_argv({"env", "A=$b", "sudo", "x y"});
   ASSERT_EQ(reading.commands.size(), 3U);
   EXPECT_EQ(reading.commands[1].words[1].text, "x y");
   EXPECT_EQ(reading.commands[2].words[0].span, (sbx::Span{14, 17}));
