@@ -256,21 +256,20 @@ class GrantTest(harness.Case):
         accounts = self.write("passwd", f"u:x:0:0::{self.base}/user:/bin/sh\n"
                                         f"v:x:4711:4711::{self.base}/other:/bin/sh\n")
         self.write("other/.npmrc", "PRIVATE")
-        flags = ["-m"] if harness.is_root() else ["-Urm"]
         bind = f"mount --bind {accounts} /etc/passwd && exec \"$@\""
         for path in ("/user/.ssh/id_rsa", "/user", "/other/.npmrc"):
             text = self.result('filesystem.roots += [{"path": "%s", "access": "ro"}]'
                                % (self.base + path))
             for home in ({}, {"HOME": self.home}):
                 done = subprocess.run(
-                    ["unshare", *flags, "sh", "-c", bind, "sh", harness.SBX_RUN, "profile", "grant",
+                    [*harness.OWN_MOUNTS, "sh", "-c", bind, "sh", harness.SBX_RUN, "profile", "grant",
                      self.file, "--yes"], input=text.encode(), capture_output=True, check=False,
                     env={"PATH": os.environ["PATH"], **home}, timeout=harness.BOUND)
                 self.assertEqual((done.returncode, b"refused: " in done.stderr), (125, True), done)
 
     def in_own_mounts(self, script, grant):
         """What `profile grant` of this says where the script has changed what is mounted."""
-        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c",
+        done = subprocess.run([*harness.OWN_MOUNTS, "sh", "-c",
                                f'({script}) || exit 77; exec "$@"', "sh",
                                harness.SBX_RUN, "profile", "grant", self.file, "--yes"],
                               input=self.result(grant).encode(), capture_output=True, check=False,

@@ -26,6 +26,10 @@ def is_root():
     return os.geteuid() == 0
 
 
+# In front of a command: it may mount, and nobody else sees that.
+OWN_MOUNTS = ["unshare", "-m" if is_root() else "-Urm"]
+
+
 def probe(name):
     """The path of a compiled probe of tests/probes/, a static program that runs inside."""
     return os.path.join(TOOLS, name)
@@ -104,7 +108,7 @@ class Case(unittest.TestCase):
 
     def after_mounts(self, mounts):
         """The answer of `true` where these shell commands have mounted something, for it alone."""
-        done = subprocess.run(["unshare", "-m" if is_root() else "-Urm", "sh", "-c", mounts + ' || exit 99; exec "$@"',
+        done = subprocess.run([*OWN_MOUNTS, "sh", "-c", mounts + ' || exit 99; exec "$@"',
                                "sh", SBX_RUN, "-c", "true"], cwd=self.work, stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=BOUND, check=False)
         if done.returncode == 99:

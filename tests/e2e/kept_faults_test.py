@@ -325,7 +325,7 @@ export XDG_STATE_HOME="$PLACE/state"
 {script}"""
         place = os.path.join(self.base, "disk")
         os.makedirs(place, exist_ok=True)
-        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, "sh", *arguments],
+        done = subprocess.run([*harness.OWN_MOUNTS, "sh", "-c", script, "sh", *arguments],
                               env={**os.environ, "PLACE": place, "OUT": self.base}, capture_output=True,
                               timeout=harness.BOUND, check=False)
         if b"mount" in done.stderr:

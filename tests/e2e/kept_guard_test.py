@@ -21,7 +21,7 @@ class Beside(Kept):
         script = ('set -e; mkdir "$PLACE/m"; mount -t tmpfs none "$PLACE/m"; cd "$PLACE/m"; mkdir w\n'
                   'run() { (cd "$1"; shift; "$SBX_RUN" run --json "$@" || true); }\n'
                   f'STORE=.sbx-layers-$(id -u)\n{script}')
-        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
+        done = subprocess.run([*harness.OWN_MOUNTS, "sh", "-c", script],
                               env={**self.environment, "PLACE": self.base}, capture_output=True,
                               timeout=harness.BOUND, check=False)
         if b"mount" in done.stderr:

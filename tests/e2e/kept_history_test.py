@@ -155,7 +155,7 @@ mount -t tmpfs none "$PLACE" && cd "$PLACE" && echo 1 > a
 cat a; ls -A; "$SBX_RUN" doctor | grep -A3 -i layer
 "$SBX_RUN" layer commit x > "$OUT/commit"; cat a b; "$SBX_RUN" layer undo x > "$OUT/undo"; ls -A
 """
-        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
+        done = subprocess.run([*harness.OWN_MOUNTS, "sh", "-c", script],
                               env={**self.environment, "PLACE": self.work, "OUT": self.base,
                                    "SBX_RUN": harness.SBX_RUN},
                               capture_output=True, timeout=harness.BOUND, check=False)

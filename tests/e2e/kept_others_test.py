@@ -267,7 +267,7 @@ class Places(Kept):
         place = os.path.join(self.base, "place")
         os.mkdir(place)
         done = subprocess.run(
-            ["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, place, self.work,
+            [*harness.OWN_MOUNTS, "sh", "-c", script, place, self.work,
              harness.SBX_RUN], capture_output=True, timeout=harness.BOUND, check=False)
         if b"mount:" in done.stderr:
             self.skipTest(done.stderr.decode())

@@ -431,7 +431,7 @@ mkdir "$PLACE/work/m" && mount -t tmpfs none "$PLACE/work/m" && cd "$PLACE/work"
 "$SBX_RUN" --overlay -- true > "$PLACE/overlay.json" 2> /dev/null || true
 cat m/a
 """
-        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
+        done = subprocess.run([*harness.OWN_MOUNTS, "sh", "-c", script],
                               env={**os.environ, "PLACE": self.base, "XDG_STATE_HOME": self.state},
                               capture_output=True, timeout=harness.BOUND, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, b"1\n"), done)
@@ -452,7 +452,7 @@ cd "$PLACE/work" && mkdir d m && echo 1 > d/a && : > f && mount --bind $1 $2
 cat $3; rm d/a; umount $2; rm -r d m f; "$SBX_RUN" layer discard x > /dev/null
 """
         for bound in (("d", "m", "m/a"), ("d/a", "f", "f")):
-            done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, "sh", *bound],
+            done = subprocess.run([*harness.OWN_MOUNTS, "sh", "-c", script, "sh", *bound],
                                   env={**os.environ, "PLACE": self.base, "XDG_STATE_HOME": self.state},
                                   capture_output=True, timeout=harness.BOUND, check=False)
             self.assertEqual((done.returncode, done.stdout), (0, b"1\n"), done)
@@ -474,7 +474,7 @@ for work in "$PLACE/m/w" "$PLACE/work"; do
   done
 done
 """
-        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
+        done = subprocess.run([*harness.OWN_MOUNTS, "sh", "-c", script],
                               env={**os.environ, "PLACE": self.base, "XDG_STATE_HOME": self.state},
                               capture_output=True, timeout=harness.BOUND, check=False)
         self.assertEqual(done.returncode, 0, done)
@@ -496,7 +496,7 @@ cat a; "$SBX_RUN" layer commit x > /dev/null; cat a b
 "$SBX_RUN" --overlay -c 'echo gone >> a; tail -1 a' > "$PLACE/overlay.json"
 tail -1 a
 """
-        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
+        done = subprocess.run([*harness.OWN_MOUNTS, "sh", "-c", script],
                               env={**os.environ, "PLACE": self.base}, capture_output=True,
                               timeout=harness.BOUND, check=False)
         if b"mount" in done.stderr:

@@ -30,7 +30,7 @@ class OrdinaryTest(harness.Case):
         script = ("mount -t tmpfs none /srv && mkdir -p /srv/out/d/e && echo 1 > /srv/out/old && "
                   "echo 1 > /srv/out/d/e/f && \"$@\" && find /srv/out -type f")
         done = subprocess.run(
-            ["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, "sh", harness.SBX_RUN,
+            [*harness.OWN_MOUNTS, "sh", "-c", script, "sh", harness.SBX_RUN,
              "learn", "--out", self.file, "--yes", "--", *command],
             cwd=self.work, env=self.env, stdin=subprocess.DEVNULL, capture_output=True,
             timeout=harness.BOUND, check=False)

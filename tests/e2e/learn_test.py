@@ -87,7 +87,7 @@ class LearnTest(harness.Case):
                   "ls /srv/out && cat /srv/out/old")
         command = "echo 2 >> /srv/out/old; cp /srv/out/old /srv/out/new; wc -l < /srv/out/new"
         done = subprocess.run(
-            ["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, "sh",
+            [*harness.OWN_MOUNTS, "sh", "-c", script, "sh",
              harness.SBX_RUN, "learn", "--out", self.file, "--yes", "--", "sh", "-c", command],
             cwd=self.work, env=self.env, stdin=subprocess.DEVNULL, capture_output=True,
             timeout=harness.BOUND, check=False)

@@ -40,12 +40,11 @@ class ManagedCase(harness.Case):
         else:
             make = ""
         script = (make + f"mount --bind {shlex.quote(self.etc)} {there} && {before} && exec \"$@\"")
-        flags = ["-m"] if harness.is_root() else ["-Urm"]
         env = {k: v for k, v in os.environ.items()
                if not k.startswith("SBX_") or k.startswith("SBX_TEST")}
         options.setdefault("env", {**env, "HOME": self.home})
         options.setdefault("cwd", self.work)
-        return subprocess.run(["unshare", *flags, "sh", "-c", script, "sh", *argv],
+        return subprocess.run([*harness.OWN_MOUNTS, "sh", "-c", script, "sh", *argv],
                               stdin=options.pop("stdin", subprocess.DEVNULL), capture_output=True,
                               timeout=harness.BOUND, check=False, **options)
 

@@ -109,7 +109,7 @@ for i in 1 2; do "$SBX_RUN" --profile "$PROFILE" --layer x -- /usr/bin/python3 -
 """
         env = {**os.environ, "XDG_STATE_HOME": self.base + "/state", "CONNECT": self.CONNECT,
                "PROFILE": self.profile({"network": {"unix_sockets": [path]}})}
-        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script], cwd=self.work,
+        done = subprocess.run([*harness.OWN_MOUNTS, "sh", "-c", script], cwd=self.work,
                               env=env, capture_output=True, timeout=harness.BOUND, check=False)
         answers = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual([(answer["layer"]["kind"], answer["stdout"], answer["changes"]) for answer in answers],

@@ -331,13 +331,12 @@ class Submounts(ViewCase):
     def test_mounts_below_a_root_follow_it(self):
         for name in ("ro/deep/mnt", "work/mnt"):
             os.makedirs(os.path.join(self.base, name))
-        flag = "-m" if harness.is_root() else "-Urm"
         script = (f"mount -t tmpfs none {self.base}/ro/deep/mnt && echo s > {self.base}/ro/deep/mnt/f"
                   f" && mount -t tmpfs none {self.work}/mnt && cd {self.work} && "
                   f"{harness.SBX_RUN} --ro {self.base}/ro --hide {self.work}/mnt -c "
                   f"'cat ../ro/deep/mnt/f; echo x > ../ro/deep/mnt/f; echo x > ../ro/deep/mnt/g;"
                   f" touch mnt/x; ls mnt'")
-        done = subprocess.run(["unshare", flag, "sh", "-c", script], capture_output=True,
+        done = subprocess.run([*harness.OWN_MOUNTS, "sh", "-c", script], capture_output=True,
                               timeout=60, check=False)
         if not done.stdout:
             self.skipTest(f"no private mount namespace here: {done.stderr!r}")
@@ -348,9 +347,9 @@ class Submounts(ViewCase):
 
     def test_so_do_those_below_the_system(self):
         place = "/usr/local/share"
-        own = ["unshare", "-m" if harness.is_root() else "-Urm"]
         script = f"mount --bind {place} {place} && exec {harness.SBX_RUN} -c 'grep \" {place} \" /proc/self/mountinfo'"
-        done = subprocess.run([*own, "sh", "-c", script], cwd=self.work, capture_output=True, timeout=60, check=False)
+        done = subprocess.run([*harness.OWN_MOUNTS, "sh", "-c", script], cwd=self.work, capture_output=True,
+                              timeout=60, check=False)
         if not done.stdout:
             self.skipTest(f"no private mount namespace here: {done.stderr!r}")
         options = json.loads(done.stdout)["stdout"].split()[5].split(",")
@@ -358,7 +357,7 @@ class Submounts(ViewCase):
 
     def test_what_the_host_mounts_later_does_not_appear_inside(self):
         """In a directory that is shown, or below the system's, where the host's mounts are shared."""
-        own = ["unshare", "-m" if harness.is_root() else "-Urm", "--propagation", "private"]
+        own = [*harness.OWN_MOUNTS, "--propagation", "private"]
         os.mkdir(self.work + "/sub")
         if subprocess.run([*own, "mount", "-t", "tmpfs", "none", self.work + "/sub"], capture_output=True,
                           timeout=60, check=False).returncode != 0:
