@@ -369,13 +369,13 @@ def hub(directory):
     background = {}
     for line in sys.stdin:
         order = json.loads(line)
-        options = {"cwd": order["cwd"], "stdin": subprocess.DEVNULL}
-        if order.get("background"):
+        options = {"cwd": order["cwd"], "env": order["env"], "stdin": subprocess.DEVNULL}
+        if order["background"]:
             background[order["background"]] = subprocess.Popen(
                 order["argv"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
             reply = {"code": None, "stdout": "", "stderr": ""}
         else:
-            process = background.pop(order.get("wait", ""), None)
+            process = background.pop(order["wait"], None)
             if process is None:
                 process = subprocess.Popen(order["argv"], stdout=subprocess.PIPE,
                                            stderr=subprocess.PIPE, **options)
@@ -410,7 +410,8 @@ class World:
         if first != "ready\n":
             raise RuntimeError(f"no world: {first!r} {self.process.stderr.read()}")
 
-    def order(self, **order):
+    def order(self, *, argv, cwd, env=None, background=None, wait=None):
+        order = {"argv": argv, "cwd": cwd, "env": env, "background": background, "wait": wait}
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
