@@ -136,6 +136,15 @@ class BadInput(harness.Case):
                 missing = os.path.join(self.base, "missing")
                 self.refuse(flag, missing, *self.COMMAND, code="path_not_found", where=flag)
                 self.assertFalse(os.path.exists(missing))
+                for path in ("/proc", "/proc/self/fd", "/dev", "/dev/pts", "/dev/shm"):
+                    self.refuse(flag, path, *self.COMMAND, code="path_refused", where=flag)
+        fifo, link = os.path.join(self.base, "fifo"), os.path.join(self.base, "link")
+        os.mkfifo(fifo)
+        os.symlink(self.work, link)
+        for path in (fifo, link):
+            for flag in ("--ro", "--rw"):
+                self.refuse(flag, path, *self.COMMAND, code="path_refused", where=flag)
+            self.assertEqual(self.out("echo ran", "--hide", path), "ran\n")
         self.refuse("--workspace", "/nonexistent", *self.COMMAND, code="path_not_found", where="--workspace")
         self.refuse("--cwd", "/nonexistent", *self.COMMAND, code="cwd_not_visible", where="--cwd")
         self.refuse("--cwd", "/sys", *self.COMMAND, code="cwd_not_visible", where="--cwd")

@@ -116,5 +116,26 @@ TEST_F(NarrowViewTest, HoldsWhatIsNotThereYet) {
   EXPECT_EQ(view.absent[0].node.path, top_ + "/b/missing");
 }
 
+TEST_F(NarrowViewTest, LeavesWhatIsMadeAnewAndAnEtcThatMayBeSeen) {
+  Policy host = policy({}, "/nonexistent",
+                       {{"/proc", Access::kNone, "/one"},
+                        {"/dev/null", Access::kNone, "/one"},
+                        {"/usr", Access::kNone, "/one"}});
+  host.sandbox.filesystem.base = Base::kHost;
+  View view;
+  view.etc.kind = NodeKind::kDirectory;
+  view.etc_private.emplace_back();
+  narrow_view(host, view);
+  ASSERT_EQ(view.roots.size(), 1U);
+  EXPECT_EQ(view.roots[0].node.path, "/usr");
+  EXPECT_TRUE(view.absent.empty());
+  EXPECT_EQ(view.etc.kind, NodeKind::kDirectory);
+  EXPECT_EQ(view.etc_private.size(), 1U);
+  host.sandbox.maxima.push_back({"/etc", Access::kNone, "/one"});
+  narrow_view(host, view);
+  EXPECT_EQ(view.etc.kind, NodeKind::kMissing);
+  EXPECT_TRUE(view.etc_private.empty());
+}
+
 }  // namespace
 }  // namespace sbx

@@ -12,6 +12,7 @@ sbx_test(host
     ${CMAKE_CURRENT_LIST_DIR}/git_use_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/narrow_view_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/obstacles_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/outside_program_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/owners_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/probe_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/id_map_test.cc
