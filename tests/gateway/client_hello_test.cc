@@ -41,6 +41,39 @@ const std::string kSealedFinished = tls_record(22, std::string(40, '\x7f'));
 const std::string kKeyExchange =
     tls_record(22, std::string("\x10\0\0\x21", 4) + std::string(33, 'k'));
 
+std::string with_length(const std::string& bytes, int size) {
+  std::string text;
+  for (int shift = 8 * (size - 1); shift >= 0; shift -= 8) {
+    text += static_cast<char>(bytes.size() >> shift & 0xFF);
+  }
+  return text + bytes;
+}
+
+// An entry of the list of names.
+std::string named(const std::string& name) { return std::string(1, '\0') + with_length(name, 2); }
+
+std::string named_by(const std::string& extension) {
+  return std::string(2, '\0') + with_length(extension, 2);
+}
+
+struct RawHello {
+  std::string session, suites, compressions, extensions;
+};
+
+// All but the extensions.
+std::string head_of(const RawHello& hello) {
+  return "\3\3" + std::string(32, 'r') + with_length(hello.session, 1) +
+         with_length(hello.suites, 2) + with_length(hello.compressions, 1);
+}
+
+std::string hello_record(const std::string& body) {
+  return tls_record(22, "\1" + with_length(body, 3));
+}
+
+std::string hello_of(const RawHello& hello) {
+  return hello_record(head_of(hello) + with_length(hello.extensions, 2));
+}
+
 TEST(ClientHello, FindsTheServerNameInLowerCase) {
   const Heard heard = hear(client_hello({"Example.TEST.", 0, 0}));
   EXPECT_EQ(heard.state, State::kReading);
@@ -163,6 +196,65 @@ TEST(ClientHello, RefusesTwoNames) {
   add(7, extension.size());
   add(extensions - 2, extension.size());
   EXPECT_EQ(state_of(two), State::kBad);
+}
+
+// What a server may read in another way than the gateway does.
+TEST(ClientHello, RefusesOneThatIsNotWhatItsLengthsSay) {
+  const std::string suite("\x13\1", 2);
+  const std::string good = named("a.test");
+  const std::string list = with_length(good, 2);
+  EXPECT_EQ(hear(hello_of({"", suite, "\1", named_by(list)})).names,
+            std::vector<std::string>{"a.test"});
+  std::string other_type = good;
+  other_type[0] = 1;
+  std::string long_name = good;
+  long_name[2] = 7;
+  std::string long_list = list;
+  long_list[1] = static_cast<char>(long_list[1] + 1);
+  for (const std::string& extension :
+       {with_length(good + named("b.test"), 2), list + "x", with_length(other_type, 2),
+        with_length(long_name, 2), long_list, with_length(named({"a.test\0b.test", 13}), 2),
+        with_length(named(""), 2), with_length(named("."), 2)}) {
+    EXPECT_EQ(state_of(hello_of({"", suite, "\1", named_by(extension)})), State::kBad);
+  }
+  const std::string extensions = named_by(list);
+  EXPECT_EQ(state_of(hello_of({"", "", "\1", extensions})), State::kBad);
+  EXPECT_EQ(state_of(hello_of({"", "\x13", "\1", extensions})), State::kBad);
+  EXPECT_EQ(state_of(hello_of({"", suite, "", extensions})), State::kBad);
+  EXPECT_EQ(state_of(hello_of({std::string(33, 's'), suite, "\1", extensions})), State::kBad);
+  const std::string head = head_of({"", suite, "\1", ""});
+  EXPECT_EQ(state_of(hello_record(head)), State::kReading);  // none at all, as before TLS 1.3
+  const std::string whole = with_length(extensions, 2);
+  const std::string cut = extensions.substr(0, extensions.size() - 1);
+  for (const std::string& body : {head.substr(0, 20), head + whole.substr(0, whole.size() - 1),
+                                  head + whole + "x", head + with_length(cut, 2)}) {
+    EXPECT_EQ(state_of(hello_record(body)), State::kBad);
+  }
+}
+
+TEST(ClientHello, TakesNothingBehindAPieceOfAMessageForSealed) {
+  const std::string first = client_hello({"a.test", 0, 0});
+  const std::string second = client_hello({"other.test", 0, 0}).substr(5);
+  const std::string exchange = kKeyExchange.substr(5);
+  const std::string more(10, 'x');
+  for (const std::string& bytes :
+       {tls_record(22, second.substr(0, 3)) + tls_record(22, second.substr(3) + more),
+        tls_record(22, exchange.substr(0, 10)) +
+            tls_record(22, exchange.substr(10) + second + more),
+        tls_record(22, second.substr(0, 20)) + kAlert,
+        tls_record(22, exchange.substr(0, 10)) + kAlert}) {
+    EXPECT_EQ(state_of(first + kChangeCipher + bytes), State::kBad);
+  }
+  EXPECT_EQ(state_of(first + std::string("\x16\3\1\xff\xff", 5)), State::kBad);
+}
+
+TEST(ClientHello, HoldsNothingBackOfAMessageInPieces) {
+  const std::string exchange = kKeyExchange.substr(5);
+  const std::string begun = client_hello({"a.test", 0, 0}) + tls_record(22, exchange.substr(0, 10));
+  const std::string rest = tls_record(22, exchange.substr(10));
+  EXPECT_EQ(hear(begun).held, 0U);
+  EXPECT_EQ(hear(begun + rest.substr(0, 5)).held, 0U);
+  EXPECT_EQ(hear(begun + rest).held, 0U);
 }
 
 TEST(ClientHello, GivesUpBeyondItsBound) {

@@ -63,8 +63,40 @@ TEST(DnsMessage, AnswersOddQueriesWithTheFittingCode) {
   EXPECT_FALSE(read_dns_query(response));
   EXPECT_EQ(read_dns_query(update)->code, DnsCode::kNotImplemented);
   EXPECT_EQ(read_dns_query(two)->code, DnsCode::kFormatError);
+  std::string answered = good, decided = good;
+  answered[7] = decided[9] = 1;
+  EXPECT_EQ(read_dns_query(answered)->code, DnsCode::kFormatError);
+  EXPECT_EQ(read_dns_query(decided)->code, DnsCode::kFormatError);
   EXPECT_EQ(read_dns_query(good.substr(0, 15))->code, DnsCode::kFormatError);
+  EXPECT_EQ(read_dns_query(good.substr(0, good.size() - 1))->code, DnsCode::kFormatError);
   EXPECT_EQ(read_dns_query(chaos)->code, DnsCode::kRefused);
+}
+
+const std::string kOneQuery = RAW("\0\1\1\0\0\1\0\0\0\0\0\0");
+
+TEST(DnsMessage, ReadsNoFurtherThanItsBounds) {
+  const std::string end = RAW("\0\0\1\0\1");
+  const std::string label = "\x3f" + std::string(63, 'a');
+  const std::string beyond = "\x40" + std::string(64, 'a');
+  const auto code = [](const std::string& query) { return read_dns_query(query)->code; };
+  EXPECT_EQ(code(wire({kOneQuery, label, label, label, end})), DnsCode::kOk);
+  EXPECT_EQ(code(wire({kOneQuery, label, label, label, label, end})), DnsCode::kFormatError);
+  EXPECT_EQ(code(wire({kOneQuery, beyond, end})), DnsCode::kFormatError);
+  std::string many = wire({kOneQuery, label, end});
+  many[10] = 1;
+  for (int i = 0; i < 256; ++i) many += RAW("\0\0\x29\2\0\0\0\0\0\0\0");
+  EXPECT_EQ(code(many), DnsCode::kOk);
+  many[11] = 1;
+  EXPECT_EQ(code(many + RAW("\0\0\x29\2\0\0\0\0\0\0\0")), DnsCode::kFormatError);
+}
+
+TEST(DnsMessage, TakesItsSizeFromNoOtherRecord) {
+  std::string query = wire({kOneQuery, RAW("\1a\4test\0\0\1\0\1"), RAW("\0\0\1\4\0\0\0\0\0\0\0")});
+  query[11] = 1;
+  const auto read = read_dns_query(query);
+  EXPECT_EQ(read->code, DnsCode::kOk);
+  EXPECT_FALSE(read->query.has_edns);
+  EXPECT_EQ(read->query.udp_size, 512);
 }
 
 TEST(DnsMessage, ReadsNoHostNameWhereThereIsNone) {
@@ -107,6 +139,39 @@ TEST(DnsMessage, BelievesOnlyTheAnswerToItsQuestion) {
   std::string query = reply;
   query[2] = 1;
   EXPECT_FALSE(read_dns_reply(query, 0x1234, "a.test", DnsType::kA));
+  std::string two = reply, chaos = reply;
+  two[5] = 2;
+  chaos[12 + kQuestion.size() - 1] = 3;
+  EXPECT_FALSE(read_dns_reply(two, 0x1234, "a.test", DnsType::kA));
+  EXPECT_FALSE(read_dns_reply(chaos, 0x1234, "a.test", DnsType::kA));
+}
+
+TEST(DnsMessage, TakesNoAddressOfAnotherKind) {
+  const std::string good = RAW("\xC0\x0C\0\1\0\1\0\0\0\x50\0\4\xC0\0\2\1");
+  const auto found = [&](const std::string& record) {
+    const auto read = read_dns_reply(wire({reply_header(2), kQuestion, record, good}), 0x1234,
+                                     "a.test", DnsType::kA);
+    return read ? static_cast<int>(read->addresses.size()) : -1;
+  };
+  EXPECT_EQ(found(good), 2);
+  EXPECT_EQ(found(RAW("\xC0\x0C\0\1\0\3\0\0\0\x50\0\4\xC0\0\2\2")), 1);    // of another class
+  EXPECT_EQ(found(RAW("\6a.test\0\0\1\0\1\0\0\0\x50\0\4\xC0\0\2\2")), 1);  // of no host
+  EXPECT_EQ(found(RAW("\xC0\x0C\0\5\0\1\0\0\0\x50\0\3\1.\0")), 1);         // for no host
+  EXPECT_EQ(found(RAW("\xC0\x0C\0\1\0\1\0\0\0\x50\0\5\xC0\0\2\2\1")), 1);  // too long
+  EXPECT_EQ(found(RAW("\xC0\x0C\0\5\0\1\0\0\0\x50\0\2\xFF\xFF")), -1);     // to nowhere
+}
+
+TEST(DnsMessage, TakesSomeAddressesAndReadsSomeRecords) {
+  const auto read = [](int answers) {
+    std::string reply = wire({reply_header(0), kQuestion});
+    reply[6] = static_cast<char>(answers >> 8);
+    reply[7] = static_cast<char>(answers);
+    for (int i = 0; i < answers; ++i) reply += RAW("\xC0\x0C\0\1\0\1\0\0\0\x50\0\4\xC0\0\2\1");
+    return read_dns_reply(reply, 0x1234, "a.test", DnsType::kA);
+  };
+  EXPECT_EQ(read(64)->addresses.size(), 64U);
+  EXPECT_EQ(read(256)->addresses.size(), 64U);
+  EXPECT_FALSE(read(257));
 }
 
 TEST(DnsMessage, KeepsANoForAsLongAsTheZoneSays) {
@@ -117,6 +182,10 @@ TEST(DnsMessage, KeepsANoForAsLongAsTheZoneSays) {
   ASSERT_TRUE(read);
   EXPECT_EQ(read->code, DnsCode::kNoSuchName);
   EXPECT_EQ(read->ttl_s, 7U);
+  const std::string other =  // that is no less long
+      wire({RAW("\xC0\x0E\0\x10\0\1\0\0\0\x50\0\x16\0\0"), std::string(20, 1)});
+  const std::string both = wire({reply_header(0, 2, RAW("\x81\x83")), kQuestion, other, soa});
+  EXPECT_EQ(read_dns_reply(both, 0x1234, "a.test", DnsType::kA)->ttl_s, 7U);
 }
 
 TEST(DnsMessage, RefusesPointersThatDoNotGoBackwards) {
@@ -128,8 +197,10 @@ TEST(DnsMessage, RefusesPointersThatDoNotGoBackwards) {
 }
 
 TEST(DnsMessage, AsksForHostNamesOnly) {
-  for (const std::string& name : {std::string(), std::string("a..b"), std::string("a b"),
-                                  std::string(64, 'a'), std::string("a."), std::string(254, 'a')}) {
+  const std::string label = std::string(63, 'a') + ".";
+  for (const std::string& name :
+       {std::string(), std::string("a..b"), std::string("a b"), std::string(64, 'a'),
+        std::string("a."), std::string(254, 'a'), label + label + label + std::string(62, 'a')}) {
     EXPECT_EQ(write_dns_query(1, name, DnsType::kA), "") << name;
   }
 }

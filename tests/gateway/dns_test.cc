@@ -95,6 +95,7 @@ TEST_F(DnsTest, DoesNotCountNamesThatOnlyASearchDomainMade) {
     options.resolv_conf = "search corp.test\nnameserver 203.0.113.53\n";
   });
   EXPECT_EQ(world->lookup("a.test.corp.test"), "#3");
+  EXPECT_EQ(world->lookup("localhost.corp.test"), "#3");
   EXPECT_TRUE(world->denials().empty());
   EXPECT_EQ(world->lookup("evil.test.corp.test"), "#3");
   EXPECT_FALSE(world->denials().empty());
@@ -220,6 +221,32 @@ TEST_F(DnsTest, SurvivesAFloodOfQuestionsForNamesThatDoNotAnswer) {
   while (recv(client.get(), bytes, sizeof(bytes), 0) > 0) ++failures;
   EXPECT_GT(failures, 0);
   EXPECT_LE(world->dns->udp_questions(), 2 * 256);
+}
+
+TEST_F(DnsTest, SurvivesAFloodOfQuestionsForOneNameThatDoesNotAnswer) {
+  const auto world = make([](const DnsQuery&, bool) { return std::vector<std::string>(); });
+  const OwnedFd client = inside_udp_client(at("192.0.2.53", 53));
+  for (int i = 0; i < 300; ++i) {
+    const std::string query =
+        write_dns_query(static_cast<std::uint16_t>(i), "n.w.test", DnsType::kA);
+    send(client.get(), query.data(), query.size(), 0);
+    if (i % 50 == 0) world->settle();
+  }
+  world->settle();
+  int failures = 0;
+  char bytes[512];
+  while (recv(client.get(), bytes, sizeof(bytes), 0) > 0) ++failures;
+  EXPECT_EQ(failures, 300 - 256);
+}
+
+TEST(ResolvConf, ReadsSoManyNamesOfHosts) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += "10.0.0.1 n" + std::to_string(i) + "\n";
+  for (int i = 0; i < 20; ++i) text += "10.0.0." + std::to_string(i) + " n0 last\n";
+  const HostsFile hosts = parse_hosts(text);
+  EXPECT_EQ(hosts.size(), 4096U);
+  EXPECT_FALSE(hosts.contains("last"));
+  EXPECT_EQ(hosts.at("n0").size(), 16U);
 }
 
 TEST(ResolvConf, ReadsWhatLibcReads) {

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -229,6 +230,115 @@ TEST(Connection, AnAnswerThatIsCutOffIsNotWhole) {
         SSL_write(ssl, kPart.data(), kPart.size());
       });
   EXPECT_TRUE(answer.ends_with("\r\n\r\npart")) << answer;
+}
+
+// Without TLS: what the client was answered and what the origin has seen. What the client asks
+// first is there from the beginning, as is what an origin says that speaks first; the rest comes
+// when the origin has heard of it.
+struct Plain {
+  std::string answer;
+  std::string seen;
+};
+
+std::string take(const OwnedFd& end) {
+  char piece[4096];
+  const ssize_t got = recv(end.get(), piece, sizeof piece, MSG_DONTWAIT);
+  return {piece, static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+}
+
+void put(const OwnedFd& end, std::string_view text) {
+  EXPECT_EQ(send(end.get(), text.data(), text.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(text.size()));
+}
+
+Plain plain(World& world, const std::vector<std::string>& asked, const std::string& said,
+            bool speaks_first = false) {
+  auto [client_end, client] = pair_of();
+  auto [origin_end, server] = pair_of();
+  put(client_end, asked[0]);
+  if (speaks_first) put(origin_end, said);
+  bool is_over = false;
+  auto connection =
+      std::make_shared<Connection>(world, Peer{1, kName, 80, false}, std::move(client),
+                                   std::move(server), [&](auto, auto) { is_over = true; });
+  connection->start();
+  Plain out;
+  const auto go_on = [&] {
+    for (int quiet = 0; quiet < 3 && !is_over; ++quiet) {
+      const std::size_t had = out.seen.size() + out.answer.size();
+      world.loop_.step(10);
+      out.seen += take(origin_end);
+      out.answer += take(client_end);
+      if (out.seen.size() + out.answer.size() > had) quiet = 0;
+    }
+  };
+  go_on();
+  for (std::size_t part = 1; part < asked.size(); ++part) put(client_end, asked[part]);
+  if (!speaks_first && !said.empty()) put(origin_end, said);
+  go_on();
+  shutdown(client_end.get(), SHUT_WR);
+  shutdown(origin_end.get(), SHUT_WR);
+  go_on();
+  EXPECT_TRUE(is_over);
+  out.answer += take(client_end);
+  return out;
+}
+
+const std::string kAsked = "GET / HTTP/1.1\r\nHost: own.test\r\n";
+
+TEST(Http1, WhatAnOriginSaysBeforeItIsAskedIsNoAnswer) {
+  World world;
+  EXPECT_TRUE(plain(world, {kAsked + "\r\n"}, std::string(kOk)).answer.ends_with("ok"));
+  const Plain first = plain(world, {kAsked + "\r\n"}, std::string(kOk), true);
+  EXPECT_EQ(first.answer, "");
+  EXPECT_EQ(first.seen, "");
+}
+
+TEST(Http1, ABodyThatTurnsOutToBeNoneIsNotEndedForTheOrigin) {
+  World world;
+  const std::string begun =
+      "POST / HTTP/1.1\r\nHost: own.test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
+  const Plain good = plain(world, {begun, "0\r\n\r\n"}, std::string(kOk));
+  EXPECT_TRUE(good.seen.ends_with("3\r\nabc\r\n0\r\n\r\n")) << good.seen;
+  const Plain bad = plain(world, {begun, "zz\r\n"}, "");
+  EXPECT_TRUE(bad.answer.starts_with("HTTP/1.1 400 ")) << bad.answer;
+  EXPECT_TRUE(bad.seen.ends_with("3\r\nabc\r\n")) << bad.seen;
+}
+
+const std::string kUpgrade =
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+const std::string kAccept = "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n";
+
+TEST(Http1, AWebSocketIsWhatTheOriginAgreesTo) {
+  const auto answer = [](const std::string& fields) {
+    World world;
+    return plain(world, {kAsked + kUpgrade + "\r\n"},
+                 "HTTP/1.1 101 Switching Protocols\r\n" + fields + "\r\n")
+        .answer;
+  };
+  const std::string upgrade = "Upgrade: websocket\r\n";
+  const std::string connection = "Connection: upgrade\r\n";
+  EXPECT_TRUE(answer(upgrade + connection + kAccept).starts_with("HTTP/1.1 101 "));
+  for (const std::string& fields :
+       {upgrade + connection, connection + kAccept, upgrade + kAccept,
+        "Upgrade: h2c\r\n" + connection + kAccept,
+        upgrade + connection + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOp=\r\n"}) {
+    EXPECT_TRUE(answer(fields).starts_with("HTTP/1.1 502 ")) << fields;
+  }
+}
+
+TEST(Http1, NothingElseIsOfferedAsAWebSocket) {
+  const std::string version = "HTTP/1.1\r\nHost: own.test\r\n";
+  const std::string keyless = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+  for (const std::string& request :
+       {"POST / " + version + kUpgrade + "\r\n", "GET / " + version + keyless + "\r\n",
+        "GET / " + version + kUpgrade + "Content-Length: 2\r\n\r\nok",
+        "GET / HTTP/1.0\r\nHost: own.test\r\n" + kUpgrade + "\r\n"}) {
+    World world;
+    const Plain got = plain(world, {request}, std::string(kOk));
+    EXPECT_TRUE(got.answer.ends_with("ok")) << request;
+    EXPECT_EQ(got.seen.find("websocket"), std::string::npos) << got.seen;
+  }
 }
 
 }  // namespace

@@ -58,6 +58,15 @@ TEST(Placeholder, IsAnotherWhateverTheSecretIsMadeOf) {
   }
 }
 
+// Ten marks before the first letter: as they are they would tell twelve from the start.
+TEST(Placeholder, DoesNotKeepMarksThatTellTooMuch) {
+  for (const std::string secret : {"-_-_-_-_-_-_ab0123456789cdef", "--------ab-------"}) {
+    const std::string made = make_placeholder(secret, counting);
+    const auto same = std::mismatch(made.begin(), made.end(), secret.begin()).first;
+    EXPECT_LT(same - made.begin(), 8) << made;
+  }
+}
+
 class Bound : public ::testing::Test {
  protected:
   static BoundSecret secret(const Credential& text, std::string placeholder, std::string value) {
@@ -105,6 +114,55 @@ TEST_F(Bound, NamesTheCredentialAnywhereElse) {
   Fields none;
   target = "/?a=%70h-123456";
   EXPECT_EQ(apply(none), "T");
+}
+
+// Another's authorization is the command's own.
+TEST(Basic, PutsTheValueInForItsOwnUserAlone) {
+  Credential text;
+  text.name = "T";
+  text.host = "h.test:443";
+  text.basic = "me";
+  const Credentials basic({{text, *parse_host_rule(text.host), "ph-123456", "re-abcdef"}});
+  std::string target = "/?";
+  const auto applied = [&](const char* name, const std::string& value) {
+    Fields fields = {{name, value}};
+    const auto named = basic.apply("h.test", 443, true, fields, target);
+    return named ? "the placeholder of " + *named : fields[0].value;
+  };
+  const std::string pair = base64_encode("me:ph-123456");
+  const std::string filled = "Basic " + base64_encode("me:re-abcdef");
+  EXPECT_EQ(applied("Authorization", "Basic " + pair), filled);
+  EXPECT_EQ(applied("authorization", "basic " + pair), filled);
+  for (const std::string& own :
+       {"Basic " + base64_encode("me:my own"), "Basic " + base64_encode("you:my own"),
+        std::string("Basic ?"), std::string("Basic"), "Digest" + pair, "Bearer " + pair}) {
+    EXPECT_EQ(applied("Authorization", own), own);
+  }
+  for (const char* const name : {"Authorization", "Proxy-Authorization"}) {
+    EXPECT_EQ(applied(name, "Basic " + base64_encode("you:ph-123456")), "the placeholder of T");
+  }
+  EXPECT_EQ(applied("Proxy-Authorization", "Basic " + pair), "the placeholder of T");
+  EXPECT_EQ(target, "/?");
+}
+
+TEST(Query, PutsTheValueInForItsOwnParameterAlone) {
+  Credential text;
+  text.name = "T";
+  text.host = "h.test:443";
+  text.query = "key";
+  const Credentials query({{text, *parse_host_rule(text.host), "ph-123456", "re-abcdef"}});
+  const auto applied = [&](std::string target) {
+    Fields none;
+    const auto named = query.apply("h.test", 443, true, none, target);
+    return named ? "the placeholder of " + *named : target;
+  };
+  EXPECT_EQ(applied("/a?b=1&key=ph-123456&c"), "/a?b=1&key=re-abcdef&c");
+  for (const char* const own : {"/", "/a?", "/a?key", "/a?key=mine", "/a?key=&b=1", "/a?b=key"}) {
+    EXPECT_EQ(applied(own), own);
+  }
+  for (const char* const wrong : {"/?other=ph-123456", "/?ph-123456", "/key=ph-123456"}) {
+    EXPECT_EQ(applied(wrong), "the placeholder of T") << wrong;
+  }
 }
 
 // What a stream has brought so far may begin one in any spelling.
@@ -252,6 +310,26 @@ TEST(Values, ThatWereRenewedAreStillKnown) {
     EXPECT_EQ(redacted(next.values(), echo), "pl-&aceholder") << echo;
   }
   EXPECT_LT(renewed.values().size(), 1024U);
+  renewed.renew(0, "se-&cret-0008");  // the same again
+  EXPECT_EQ(renewed.bound()[0].earlier.front(), "se-&cret-0007");
+  bound.secret = "s999";
+  for (int i = 900; i < 964; ++i) bound.earlier.push_back("s" + std::to_string(i));
+  Credentials often({bound});
+  often.renew(0, "s-new");
+  EXPECT_EQ(often.bound()[0].earlier.size(), 64U);
+  EXPECT_EQ(often.bound()[0].earlier.front(), "s999");
+  EXPECT_EQ(often.bound()[0].earlier.back(), "s962");
+}
+
+// Else what has nothing to do with a short one would be replaced as well.
+TEST(Values, OfFewLettersAreKnownAsTheyAreAlone) {
+  Credential text;
+  text.name = "T";
+  text.host = "h.test:443";
+  const Credentials few({{text, *parse_host_rule(text.host), "p&1", "a/b"}});
+  for (const Replacement& value : few.values()) {
+    EXPECT_TRUE(value.from == "a/b" || value.from.size() >= 6) << value.from;
+  }
 }
 
 TEST_F(Bound, AnswersHoldThePlaceholderInstead) {

@@ -103,6 +103,15 @@ TEST(Frames, AWordIsFoundWhereverTheyCutIt) {
 }
 
 // A bit of an extension hides nothing.
+TEST(Frames, AControlIsOneWhereverItIsCut) {
+  const std::string bytes = frame(0x89, "a ping", "abcd") + frame(0x8a, "a pong");
+  for (std::size_t step = 1; step < bytes.size(); ++step) {
+    const Read got = read(bytes, step);
+    EXPECT_EQ(got.parts, (Parts{{"a ping", Part::kControl}, {"a pong", Part::kControl}})) << step;
+    EXPECT_EQ(got.out, bytes) << step;
+  }
+}
+
 TEST(Frames, OfAnExtensionAreLookedAtLikeOthers) {
   for (const int bit : {0x40, 0x20, 0x10}) {
     const std::string bytes = frame(0x81 | bit, "a") + frame(0x81, "b");

@@ -44,9 +44,20 @@ TEST(Message, RefusesWhatCouldBeFramedInTwoWays) {
         "GET /\r\n",
         "G@T / HTTP/1.1\r\n",
         "GET / HTTP/1.1\r\nA: \x01\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: \r\n",
+        "GET / HTTP/1.1\r\nContent-Length: 1:\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: 18446744073709551617\r\n",
+        "GET  HTTP/1.1\r\n",
+        "GET / HTTP/1.1 x\r\n",
+        "\nGET / HTTP/1.1\r\n",
+        "\r\nGET / HTTP/1.1\r\n",
         "GET / HTTP/1.1\nA: b\r\n"}) {
     EXPECT_FALSE(request(lines).ok()) << lines;
   }
+  std::string fields;
+  for (int i = 0; i < 200; ++i) fields += "A: b\r\n";
+  EXPECT_TRUE(request("GET / HTTP/1.1\r\n" + fields).ok());
+  EXPECT_FALSE(request("GET / HTTP/1.1\r\n" + fields + "A: b\r\n").ok());
 }
 
 TEST(Message, KnowsWhichAnswersHaveNoBody) {
@@ -59,6 +70,11 @@ TEST(Message, KnowsWhichAnswersHaveNoBody) {
   EXPECT_FALSE(read_response("HTTP/1.1 204 No\r\nContent-Length: 2\r\n\r\n", "GET").ok());
   EXPECT_FALSE(read_response("HTTP/1.1 20 No\r\n\r\n", "GET").ok());
   EXPECT_FALSE(read_response("HTTP/1.1\r\n\r\n", "GET").ok());
+  EXPECT_FALSE(read_response("HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n", "GET").ok());
+  for (const char* const line : {"HTTP/1.1-200 OK", "HTTP/1.1 2000", "HTTP/1.1 099 OK",
+                                 "HTTP/1.1 2x0 OK", "HTTP/2.0 200 OK", "HTTP/1.1 200 O\x01K"}) {
+    EXPECT_FALSE(read_response(std::string(line) + "\r\n\r\n", "GET").ok()) << line;
+  }
 }
 
 TEST(Message, ReadsChunksWhereverTheyAreCut) {
@@ -81,13 +97,25 @@ TEST(Message, ReadsChunksWhereverTheyAreCut) {
 
 TEST(Message, RefusesChunksThatAreNone) {
   for (const char* const text :
-       {"3\r\nabcd\r\n", "g\r\n", "-1\r\n", "3 \r\nabc", "\r\n", "3\nabc\n", "1234567890123456\r\n",
-        "0\r\nContent-Length: 1\r\n\r\n", "0\r\nX-A: 1\r\nX_A: 2\r\n\r\n",
-        "0\r\nContent_Length: 1\r\n\r\n", "0\r\nTrailer: a\r\n\r\n"}) {
+       {"3\r\nabcd\r\n", "g\r\n", "-1\r\n", "3 \r\nabc", "\r\n", "3\nabc\n", "35\nabc", "\n",
+        "3;\x01\r\nabc", "1234567890123456\r\n", "0\r\nContent-Length: 1\r\n\r\n",
+        "0\r\nX-A: 1\r\nX_A: 2\r\n\r\n", "0\r\nContent_Length: 1\r\n\r\n",
+        "0\r\nTrailer: a\r\n\r\n"}) {
     ChunkReader reader;
     std::string data;
     EXPECT_FALSE(reader.read(text, data, SIZE_MAX).ok()) << text;
   }
+}
+
+TEST(Message, WaitsForNoEndBeyondWhatALineMayHave) {
+  const std::string line(4096, 'x');
+  const std::string trailer(16384, 'x');
+  for (const std::string& text : {"1;" + line, "1;" + line + "\r\na", "0\r\nA: " + trailer}) {
+    std::string data;
+    EXPECT_FALSE(ChunkReader().read(text, data, SIZE_MAX).ok());
+  }
+  EXPECT_FALSE(head_size(std::string(kMostHead + 1, 'x')).ok());
+  EXPECT_FALSE(head_size("A: " + std::string(kMostHead, 'x') + "\r\n\r\n").ok());
 }
 
 }  // namespace

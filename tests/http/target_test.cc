@@ -28,10 +28,15 @@ TEST(Target, RefusesWhatServersReadInDifferentWays) {
         "/a/%2e", "/..;/a", "/a;/..;x", "/a\\b",      "/%5c",     "/%00",      "/%0A",
         "/%7f",   "/%",     "/%4",      "/%zz",       "/%u0041",  "/%c0%af",   "/%e9",
         "/%252e", "/%252F", "/%25%32e", "/%25%32%65", "/%25%325", "/%25%32",   "/a b",
-        "/\x80",  "/a#b",   "/?a b"}) {
+        "/\x80",  "/a#b",   "/?a b",    "/?a#b",      "/?\x7f"}) {
     if (std::string_view(text) == "/%25%32")
       continue;  // decoded once it is "%2", which is no escape
     EXPECT_FALSE(read_target(text).ok()) << text;
+  }
+  EXPECT_TRUE(read_target("/" + std::string(32767, 'a')).ok());
+  EXPECT_FALSE(read_target("/" + std::string(32768, 'a')).ok());
+  for (const char* const text : {"/a;b", "/a%25", "/%2541", "/a;.."}) {
+    EXPECT_TRUE(read_target(text).ok()) << text;
   }
 }
 

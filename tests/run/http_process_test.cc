@@ -75,11 +75,12 @@ std::string read_until(int fd, std::string_view end) {
 // A connection of a command's, with an origin that answers one request.
 class Pair {
  public:
-  Pair(HttpPolicy& policy, const std::string& request) : Pair(policy, 80) {
+  Pair(HttpPolicy& policy, const std::string& request, const void* run = nullptr)
+      : Pair(policy, 80, run) {
     EXPECT_EQ(write(client_.get(), request.data(), request.size()),
               static_cast<ssize_t>(request.size()));
   }
-  Pair(HttpPolicy& policy, int port) : sink(std::make_shared<Sink>()) {
+  Pair(HttpPolicy& policy, int port, const void* run = nullptr) : sink(std::make_shared<Sink>()) {
     int client[2];
     int server[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, client), 0);
@@ -91,7 +92,7 @@ class Pair {
     }
     client_.reset(client[0]);
     server_.reset(server[0]);
-    HttpPair pair{"a.test", port, OwnedFd(client[1]), OwnedFd(server[1])};
+    HttpPair pair{"a.test", port, OwnedFd(client[1]), OwnedFd(server[1]), run};
     EXPECT_TRUE(policy.hand_over(std::move(pair), sink));
   }
   // As it came to the origin; empty: the command was answered by sbx-http.
@@ -171,7 +172,10 @@ class HttpProcessTest : public testing::Test {
     const std::vector<HostRule> hosts = {*parse_host_rule("a.test")};
     origin_ = std::move(http::Authority::make(hosts, http::read_store("").get())).value();
     place_.file("bundle", origin_->certificate());
-    environment_ = {{"SSL_CERT_FILE", place_.at("bundle")}, {"TOKEN", kSecret}};
+    environment_ = {{"SSL_CERT_FILE", place_.at("bundle")},
+                    {"TOKEN", kSecret},
+                    {"BEFORE", " value-1"},
+                    {"BEHIND", "value-1 "}};
     setenv("TOKEN", kSecret, 1);
     first_ = add("/first", "FIRST");
     second_ = add("/second", "SECOND");
@@ -183,11 +187,12 @@ class HttpProcessTest : public testing::Test {
     EXPECT_TRUE(children().empty());
   }
   // Both have the same source.
-  std::shared_ptr<HttpPolicy> add(const std::string& path, const std::string& name) {
+  std::shared_ptr<HttpPolicy> add(const std::string& path, const std::string& name,
+                                  bool asks = false) {
     NetworkProfile network;
     network.mode = NetworkMode::kAllowlist;
     network.allow = {"a.test"};
-    network.http = {{"a.test", std::nullopt, std::vector<std::string>{path}, std::nullopt, false}};
+    network.http = {{"a.test", std::nullopt, std::vector<std::string>{path}, std::nullopt, asks}};
     Credential credential;
     credential.name = name;
     credential.host = "a.test";
@@ -269,6 +274,40 @@ TEST_F(HttpProcessTest, OverTlsTheOnesAuthorityAndPlaceholderAreOfNoUseToTheOthe
   EXPECT_EQ(ask(*second_, *first_, "/second", second), "");
 }
 
+TEST_F(HttpProcessTest, NoRunTakesThePlaceOfAllOthersQuestions) {
+  std::vector<std::uint64_t> asked;
+  process_.set_ask([&](std::uint64_t number, const HttpQuestion& /*question*/) {
+    asked.push_back(number);
+    return true;
+  });
+  const auto policy = add("/asked", "ASKED", true);
+  ASSERT_TRUE(policy);
+  const int runs[5] = {};
+  std::vector<std::unique_ptr<Pair>> waiting;
+  const auto ask = [&](int run, std::size_t count) {
+    const std::size_t all = asked.size() + count;
+    for (; count > 0; --count) {
+      waiting.push_back(std::make_unique<Pair>(*policy, get("/asked"), &runs[run]));
+    }
+    return until(process_, [&] { return asked.size() == all; });
+  };
+  const auto expect_refused = [&](int run) {
+    const std::size_t had = asked.size();
+    Pair more(*policy, get("/asked"), &runs[run]);
+    EXPECT_TRUE(until(process_, [&] { return !more.sink->denials.empty(); })) << run;
+    EXPECT_NE(more.answer().find(" 403 "), std::string::npos) << run;
+    EXPECT_EQ(asked.size(), had) << run;
+  };
+  ASSERT_TRUE(ask(0, 64));
+  expect_refused(0);
+  for (const int run : {1, 2, 3}) ASSERT_TRUE(ask(run, 64));
+  expect_refused(4);
+  EXPECT_TRUE(process_.answer(asked.front(), true));
+  EXPECT_NE(waiting.front()->at_origin().find("/asked"), std::string::npos);
+  EXPECT_FALSE(process_.answer(asked.front(), true));  // it waits no more
+  EXPECT_TRUE(ask(4, 1));
+}
+
 TEST_F(HttpProcessTest, ACrashRefusesWhatWasOpenAndTheNextConnectionStartsItAgain) {
   Pair open(*second_, get("/second"));
   EXPECT_NE(open.at_origin(), "");
@@ -332,11 +371,13 @@ TEST_F(HttpProcessTest, ASourceThatFailsLeavesTheOthersAsTheyAre) {
   credential.name = "X";
   credential.host = "a.test";
   credential.header = "X";
-  credential.from.env = "NOT_SET";
-  network.credentials = {credential};
-  const auto made = process_.policy_for(network, set_, "/usr/bin:/bin", environment_);
-  ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().where, "/network/credentials/0/from");
+  for (const char* const source : {"NOT_SET", "BEFORE", "BEHIND"}) {  // HTTP takes blanks off
+    credential.from.env = source;
+    network.credentials = {credential};
+    const auto made = process_.policy_for(network, set_, "/usr/bin:/bin", environment_);
+    ASSERT_FALSE(made.ok()) << source;
+    EXPECT_EQ(made.error().where, "/network/credentials/0/from") << source;
+  }
   EXPECT_EQ(children().size(), 1U);
   expect_each_its_own();
 }
