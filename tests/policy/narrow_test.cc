@@ -163,6 +163,25 @@ TEST(Narrow, HoldsFlagsAndCeilingsToo) {
   EXPECT_EQ(policy.run.warnings.size(), 3U);
   flags.limits.pids = 5;
   EXPECT_EQ(make_policy(default_profile(), flags, context).value().sandbox.limits.pids, 5);
+  flags.file_bytes = 512;  // a smaller one is not widened
+  EXPECT_EQ(make_policy(default_profile(), flags, context).value().sandbox.file_bytes, 512);
+}
+
+TEST(Narrow, TheLeastOfSeveralFilesHolds) {
+  std::vector<ManagedFile> files(2);
+  files[0].mark = {"/a.json", ""};
+  files[1].mark = {"/b.json", ""};
+  files[0].limits.timeout_ms = 500;
+  files[1].limits.timeout_ms = 9000;
+  for (const bool is_turned : {false, true}) {
+    PolicyContext context{"/home/ann/work", "/home/ann"};
+    context.managed = is_turned ? std::vector{files[1], files[0]} : files;
+    const Policy policy = make_policy(default_profile(), {}, context).value();
+    EXPECT_EQ(policy.run.limits.timeout_ms, 500);
+    const ManagedLimit& limit = policy.run.managed_limits.find("timeout_ms")->second;
+    EXPECT_EQ(limit.most, 500);
+    EXPECT_EQ(limit.file, "/a.json");
+  }
 }
 
 TEST(Narrow, RequiresWhatHoldsItAndRefusesWhereThatIsOff) {
@@ -225,6 +244,39 @@ TEST(Narrow, SaysWhatBecomesOfPortsAndPatterns) {
   EXPECT_TRUE(policy.sandbox.network.host_ports.empty());
   EXPECT_TRUE(warns(policy, "network.host_ports: 8080 taken away by /m.json"));
   EXPECT_TRUE(warns(policy, "roots: /home/ann/work/d* lowered from rw to ro by /m.json"));
+}
+
+TEST(Narrow, SaysWhichHostsAreFewerNow) {
+  ManagedFile file;
+  file.mark = {"/m.json", ""};
+  file.network.allow = {"a.org:443", "b.org"};
+  PolicyContext context{"/home/ann/work", "/home/ann"};
+  context.managed = {file};
+  Profile profile = default_profile();
+  profile.network.mode = NetworkMode::kAllowlist;
+  profile.network.allow = {"a.org", "b.org"};
+  const Policy policy = make_policy(profile, {}, context).value();
+  EXPECT_TRUE(warns(policy, "network.allow: a.org narrowed by /m.json"));
+  EXPECT_FALSE(warns(policy, "network.allow: b.org"));
+}
+
+// A port of the host's is one of its loopback, which the file has to list.
+TEST(Narrow, LeavesThePortsOfTheHostsThatTheFileLists) {
+  const auto left = [](std::vector<std::string> allow) {
+    ManagedFile file;
+    file.mark = {"/m.json", ""};
+    file.network.allow = std::move(allow);
+    PolicyContext context{"/home/ann/work", "/home/ann"};
+    context.managed = {file};
+    Profile profile = default_profile();
+    profile.network.mode = NetworkMode::kAllowlist;
+    profile.network.host_ports = {22, 80, 443, 8080};
+    return make_policy(profile, {}, context).value().sandbox.network.host_ports;
+  };
+  EXPECT_EQ(left({"127.0.0.1:22", "localhost"}), (std::vector<int>{22, 80, 443}));
+  EXPECT_EQ(left({"0.0.0.0/0:8080"}), std::vector<int>{8080});
+  EXPECT_EQ(left({"a.org:22", "*.localhost:80", "10.0.0.0/8:443", "127.0.0.2:8080"}),
+            std::vector<int>());
 }
 
 TEST(Narrow, LeavesNothingOfHttpWhereThereIsNoNetwork) {

@@ -142,6 +142,86 @@ TEST(Policy, RefusesHttpThatNothingCoversOrThatIsNotForACredential) {
           [](HttpRule&, Credential& one) { one.name = "LD_PRELOAD"; });
 }
 
+// Whether a rule of network.http for `host` is covered by one entry of network.allow.
+bool is_covered(const char* allowed, const char* host, std::vector<int> host_ports = {}) {
+  NetworkProfile network;
+  network.mode = NetworkMode::kAllowlist;
+  network.allow = {allowed};
+  network.host_ports = std::move(host_ports);
+  network.http.emplace_back().host = host;
+  return check_http(network).ok();
+}
+
+TEST(Policy, CoversAHostOfHttpByWhatLetsItThrough) {
+  for (const auto& [allowed, host] :
+       std::vector<std::pair<const char*, const char*>>{{"a.org:80", "a.org"},
+                                                        {"a.org", "a.org:80"},
+                                                        {"*.a.org", "x.a.org"},
+                                                        {"*.a.org", "*.a.org"},
+                                                        {"*.a.org", "*.x.a.org:443"},
+                                                        {"10.0.0.0/8", "10.1.2.3"}}) {
+    EXPECT_TRUE(is_covered(allowed, host)) << allowed << " " << host;
+  }
+  for (const auto& [allowed, host] :
+       std::vector<std::pair<const char*, const char*>>{{"a.org:8443", "a.org"},
+                                                        {"a.org", "*.a.org"},
+                                                        {"a.org", "b.org"},
+                                                        {"*.a.org", "a.org"},
+                                                        {"*.x.a.org", "*.a.org"},
+                                                        {"*.a.org", "xa.org"},
+                                                        {"10.0.0.0/8", "11.1.2.3"},
+                                                        {"10.0.0.0/8", "10.0.0.0/8"},
+                                                        {"0.0.0.0/0", "a.org"},
+                                                        {"a.org", "10.1.2.3"},
+                                                        {"a.org", "a b"}}) {
+    EXPECT_FALSE(is_covered(allowed, host)) << allowed << " " << host;
+  }
+  EXPECT_TRUE(is_covered("127.0.0.1", "127.0.0.1:443", {80}));
+  EXPECT_FALSE(is_covered("127.0.0.1", "127.0.0.1:443", {443}));
+  EXPECT_FALSE(is_covered("localhost", "localhost", {443}));
+}
+
+TEST(Policy, TakesACredentialFromOneSourceIntoOnePlace) {
+  NetworkProfile whole;
+  whole.mode = NetworkMode::kAllowlist;
+  whole.allow = {"a.org"};
+  Credential& credential = whole.credentials.emplace_back();
+  credential.name = "KEY";
+  credential.host = "a.org";
+  credential.header = "Authorization";
+  credential.from.env = "SECRET";
+  const auto refused_at = [&](const auto& change) {
+    NetworkProfile network = whole;
+    change(network.credentials[0]);
+    const Status status = check_http(network);
+    return status.ok() ? "" : status.error().where;
+  };
+  const std::string where = "/network/credentials/0";
+  EXPECT_EQ(refused_at([](Credential& one) { one.header.reset(); }), where);
+  EXPECT_EQ(refused_at([](Credential& one) { one.query = "key"; }), where);
+  for (const char* const value :
+       {"Bearer", " ${secret}", "${secret} ", "${secret}${secret}", "${other} ${secret}",
+        "${secret} ${other}", "\x7f${secret}", "\xc3\xa4${secret}", "\t${secret}"}) {
+    EXPECT_EQ(refused_at([&](Credential& one) { one.value = value; }), where + "/value") << value;
+  }
+  EXPECT_EQ(refused_at([](Credential& one) { one.value = "Bearer ${secret}"; }), "");
+  EXPECT_EQ(refused_at([](Credential& one) {
+              one.header.reset();
+              one.query = "key";
+              one.value = "${secret}";
+            }),
+            where + "/value");
+  const std::string from = where + "/from";
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(refused_at([](Credential& one) { one.from.env.reset(); }), from);
+  EXPECT_EQ(refused_at([](Credential& one) { one.from.file = "/k"; }), from);
+  EXPECT_EQ(refused_at([](Credential& one) { one.from.ttl_s = 60; }), from);
+  for (const Words& words : {Words{}, Words{""}, Words{"", "x"}}) {
+    EXPECT_EQ(refused_at([&](Credential& one) { one.from = {{}, {}, words, {}}; }), from);
+  }
+  EXPECT_EQ(refused_at([](Credential& one) { one.from = {{}, {}, Words{"pass"}, 60}; }), "");
+}
+
 TEST(Policy, RefusesRootsThatAreNotAbsoluteOrLeadUp) {
   for (const char* path : {"relative", "${unknown}/x", "${workspace}/../other", "x${workspace}"}) {
     const auto policy = with_root(path);
