@@ -114,7 +114,7 @@ class Audit(harness.Case):
     def test_a_call_that_is_refused_for_its_params_is_recorded(self):  # B2 B14
         log = os.path.join(self.base, "refused.jsonl")
         for tool, params, command, where in (("bash", {"command": 7}, "", "/command"),
-                                             ("shell", {"command": "ls", "timeout": 0}, "ls", "/timeout")):
+                                             ("shell", {"command": f"ls {TOKEN}", "timeout": 0}, "ls [REDACTED]", "/timeout")):
             done = self.raw("tool", tool, "--audit", log, input=json.dumps(params).encode(), stdin=None)
             self.assertEqual(done.returncode, 125)
             with open(log) as file:
@@ -122,7 +122,7 @@ class Audit(harness.Case):
             self.assertEqual((record["command"], record["status"], record["exit_code"], record["error"]["where"]),
                              (command, "error", None, where))
             self.assertEqual(record["cwd"], os.path.realpath(self.work))
-        self.assertEqual(json.loads(done.stdout)["command"], "ls")
+        self.assertEqual(json.loads(done.stdout)["command"], "ls [REDACTED]")
 
     def test_a_record_stands_on_a_line_of_its_own(self):
         torn = '{"status":"ex'
@@ -235,6 +235,18 @@ class Rotated(session_harness.Case):
         peer.call("wait", task_id=task)
         self.assertEqual((self.commands(self.log), self.commands(self.log + ".1")), (["read x; exit 3"], []))
 
+    def test_what_changes_a_layer_is_recorded(self):
+        _, peer = self.server("--workspace", self.work, "--layer", "a", "--audit", self.log)
+        peer.call("run", command="echo x > made")
+        peer.call("layer.diff")
+        peer.call("layer.checkpoint", label="first")
+        self.assertEqual(peer.error("layer.rollback", label="none")["data"]["code"], "layer_not_found")
+        with open(self.log) as file:
+            records = [json.loads(line) for line in file]
+        self.assertEqual([(record["command"], record["status"]) for record in records],
+                         [("echo x > made", "exited"), ("layer checkpoint a first", "exited"),
+                          ("layer rollback a none", "error")])
+
     def test_nothing_runs_where_no_new_one_can_be_had(self):
         peer = self.goes_on_in_a_new_one("--audit", self.log)
         real = self.write("real", "")
@@ -243,6 +255,12 @@ class Rotated(session_harness.Case):
             for method, more in (("run", {}), ("run", {"shell": "kept"}), ("start", {})):
                 error = peer.error(method, command="touch ran", **more)["data"]
                 self.assertEqual((error["code"], error["where"]), ("output_unwritable", "audit.file"))
+            for method, more in (("shell", {}), ("layer.checkpoint", {"name": "none"}),
+                                 ("layer.rollback", {"name": "none", "label": "a"}), ("layer.commit", {"name": "none"}),
+                                 ("layer.undo", {"name": "none"}), ("layer.discard", {"name": "none"})):
+                error = peer.error(method, **more)["data"]
+                self.assertEqual((error["code"], error["where"]), ("output_unwritable", "audit.file"), method)
+            self.assertEqual(peer.call("list"), {"tasks": []})
             (os.rmdir if os.path.isdir(self.log) else os.unlink)(self.log)
         self.assertNotIn("ran", os.listdir(self.work))
         self.assertEqual(os.stat(real).st_size, 0)

@@ -129,6 +129,18 @@ class Stream(session_harness.Case):
         self.assertEqual(events[-1]["params"]["task_id"], task)
         self.assertEqual(events[-1]["params"]["exit_code"], 4)
 
+    def test_a_line_that_was_cut_is_no_match(self):
+        _, peer = self.server("--profile", self.profile({"limits": {"output_kb": 64}}))
+        task = peer.call("start", command="yes begin | tr '\\n' ' ' | head -c 20000 >long; "
+                         "for i in {1..200}; do cat long; echo; done", follow=False)["task_id"]
+        peer.call("wait", task_id=task)
+        for pattern, count in (("^begin", 52), ("^(egin|gin|in|n| |$)", 0)):
+            peer.events.clear()
+            peer.call("output", task_id=task, match=pattern, follow=True, since=0)
+            while not peer.events or peer.events[-1].get("method") != "task.exit":
+                peer.events.append(peer.hear())
+            self.assertEqual([len(event["params"]["text"]) for event in peer.events[:-1]], [16384] * count)
+
     def test_the_end_of_input_ends_tasks_and_exits_0(self):
         process, peer = self.server()
         peer.call("start", command="trap '' TERM; sleep 1000 & wait; sleep 1000")
@@ -181,7 +193,8 @@ class Stream(session_harness.Case):
 
     def test_what_cannot_start_says_so_as_a_result(self):
         for flags in (["--profile", "nope"], ["--net", "x"], ["--fd", "0"], ["--session", "../x"],
-                      ["--socket", "/a", "--fd", "9"], ["-c", "true"]):
+                      ["--socket", "/a", "--fd", "9"], ["--socket", "/a/s", "--session", "a"], ["-c", "true"],
+                      ["--idle", "soon"], ["--layer", "a"]):
             done = self.cli("serve", *flags)
             self.assertEqual(done.returncode, 125, flags)
             self.assertEqual(json.loads(done.stdout)["status"], "error", flags)
@@ -192,6 +205,17 @@ class Stream(session_harness.Case):
         for number in range(3, 24):
             done = self.cli("serve", "--fd", str(number))
             self.assertEqual((done.returncode, json.loads(done.stdout)["error"]["code"]), (125, "bad_flag"), number)
+
+    def test_a_descriptor_that_is_standard_or_no_stream_is_refused(self):
+        ours, stream = socket.socketpair()
+        _, datagrams = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        for number, theirs in ((0, stream), (datagrams.fileno(), datagrams)):
+            done = subprocess.run([harness.SBX_RUN, "serve", "--fd", str(number)], env=self.env, cwd=self.work,
+                                  stdin=theirs, pass_fds=[theirs.fileno()], capture_output=True,
+                                  timeout=harness.BOUND, check=False)
+            self.assertEqual((done.returncode, json.loads(done.stdout)["error"]["code"]), (125, "bad_flag"), number)
+        ours.setblocking(False)
+        self.assertRaises(BlockingIOError, ours.recv, 1)
 
     def test_a_descriptor_that_was_handed_over(self):
         ours, theirs = socket.socketpair()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a kept shell holds for its calls has bounds: those that wait, and the pipes of those that are over."""
 
+import json
 import os
 import unittest
 
@@ -25,6 +26,11 @@ class Bounds(Case):
                              ("too_many", "the kept shell has too much to do"))
         return [sent.index(answer["id"]) for answer in answers]
 
+    def memory(self):
+        """What the server has held at most, in KiB."""
+        with open(f"/proc/{self.process.pid}/status") as file:
+            return int(next(line for line in file if line.startswith("VmHWM:")).split()[1])
+
     def test_so_many_calls_wait_and_no_more(self):
         self.assertEqual(self.refused(1001), [1000])
 
@@ -37,6 +43,26 @@ class Bounds(Case):
         for _ in range(80):
             self.run_kept("sleep 1000 &")
         self.assertLess(len(os.listdir(f"/proc/{self.process.pid}/fd")), 150)
+
+    def test_of_a_message_that_does_not_end_little_is_kept(self):
+        self.run_kept("(until [ -e go ]; do sleep 0.02; done; head -c 24M /dev/zero | tr '\\0' x >/proc/$$/fd/51; rm go) &")
+        before = self.memory()
+        self.write("work/go", "")
+        self.assertTrue(until(lambda: not os.path.exists(self.work + "/go")))
+        self.assertLess(self.memory() - before, 8 << 10)
+        self.assertEqual(self.run_kept("echo on")["stdout"], "on\n")
+
+
+class Background(Case):
+    def test_what_is_written_after_a_call_is_redacted_too(self):
+        secret = "Zq7tR2mW9xK4vB1n"
+        self.env["MY_TOKEN"] = secret
+        _, self.peer = self.server("--workspace", self.work, "--pass-env", "MY_TOKEN")
+        self.run_kept("(until [ -e go ]; do sleep 0.02; done; echo one $MY_TOKEN; echo two $MY_TOKEN >&2) &")
+        self.write("work/go", "")
+        wrote = lambda: self.peer.call("output", task_id=self.shell_task())  # noqa: E731
+        self.assertTrue(until(lambda: "one" in wrote()["stdout"] and "two" in wrote()["stderr"]), wrote())
+        self.assertNotIn(secret, json.dumps(wrote()))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,14 @@ def told(result):
                   for denial in result["denials"])
 
 
+class Calls(Case):
+    def test_what_the_one_before_was_refused_is_not_told_again(self):
+        for count in (2, 0, 1):
+            result = self.run_kept("unshare -m true; " * count + "true")
+            self.assertEqual([(denial["operation"], denial["count"]) for denial in result["denials"]],
+                             [("unshare", count)] * (count > 0))
+
+
 class Paths(Case):
     def setUp(self):
         super().setUp()

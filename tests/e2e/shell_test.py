@@ -256,6 +256,14 @@ class Calls(Case):
             result = self.run_kept(f"echo {i}")
             self.assertEqual((result["stdout"], result["exit_code"], result["shell"]), (f"{i}\n", 0, KEPT), result)
 
+    def test_what_is_said_on_the_drivers_pipe_between_calls_is_not_heard(self):
+        for said in ("begun N", "end 0 N", "nowhere 1", "pipes 9 9 9 /", "ready 0 N h", "ready 0 99 h"):
+            said = said.replace("N", "'$__sbx_word_number'")
+            self.says(f"x=5; (until [ -e go ]; do sleep 0.02; done; printf '\\0{said}\\0' >/proc/$$/fd/51; rm go) 2>/dev/null &")
+            self.write("work/go", "")
+            self.assertTrue(until(lambda: not os.path.exists(self.work + "/go")))
+            self.says("echo $x", "5\n")
+
     def test_a_shell_that_cannot_take_calls_is_made_anew(self):
         for game in ("eval() { false; }", "builtin() { false; }", "builtin() { :; }"):
             self.says(game)
@@ -273,7 +281,7 @@ class Calls(Case):
 
     def test_another_file_is_not_taken_for_a_pipe_of_a_call(self):
         self.write("work/other", "another file's\n")
-        said = r"printf 'pipes 9 9 /\0' > /proc/$$/fd/51"
+        said = r"printf '\0pipes 9 9 0 /\0' > /proc/$$/fd/51"
         self.says("exec 9<other", "")
         self.says(f"(exec 9<&-; while [ ! -e over ]; do {said}; done) >/dev/null 2>&1 &")
         for i in range(50):

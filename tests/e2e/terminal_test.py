@@ -32,6 +32,45 @@ class ScreenPrograms(unittest.TestCase):
             self.assertEqual(screen.wait(60), -signal.SIGVTALRM)
 
 
+class HostileScreens(session_harness.Case):
+    """A program in the place of sbx-screen, as one is that a command has taken over."""
+
+    def setUp(self):
+        super().setUp()
+        shutil.copy(harness.SBX_RUN, self.base)
+
+    def screen_of(self, does, is_ended):
+        """What is said of its screen; the server and the task go on."""
+        self.write("sbx-screen", "#!/usr/bin/python3\nimport os, socket, time\npeer = socket.socket(fileno=3)\n"
+                   f"with open('{self.base}/pid', 'w') as file: print(os.getpid(), file=file)\n{does}\ntime.sleep(1000)\n", 0o755)
+        process = subprocess.Popen([self.base + "/sbx-run", "serve", "--workspace", self.work], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.env)
+        self.addCleanup(self.end, process)
+        peer = session_harness.Peer(process.stdout, process.stdin)
+        task = peer.call("start", command="read x; exit 3", pty=True, follow=False)["task_id"]
+        if is_ended:
+            self.assertTrue(until(lambda: os.path.exists(self.base + "/pid") and os.path.getsize(self.base + "/pid")))
+            with open(self.base + "/pid") as file:
+                pid = file.read().strip()
+            self.assertTrue(until(lambda: not os.path.exists("/proc/" + pid)))
+        said = peer.error("screen", task_id=task)["data"]["message"]
+        peer.call("stdin", task_id=task, text="x\n")
+        self.assertEqual(peer.call("wait", task_id=task, timeout_ms=20000)["exit_code"], 3)
+        return said
+
+    def test_an_answer_that_nobody_asked_for_is_its_end(self):
+        self.assertEqual(self.screen_of("peer.sendall(b'S\\x04\\0\\0\\0more')", True),
+                         "sbx-screen, which follows the task's terminal, answers what nobody asked")
+
+    def test_an_answer_without_an_end_is_its_end(self):
+        self.assertEqual(self.screen_of("peer.sendall(b'O\\xff\\xff\\xff\\xff')", True),
+                         "sbx-screen, which follows the task's terminal, answers with too much")
+
+    def test_an_answer_that_is_no_screen_is_an_error(self):
+        does = "while b'S\\0\\0\\0\\0' not in peer.recv(65536): pass\npeer.sendall(b'S\\x03\\0\\0\\0abc')"
+        self.assertEqual(self.screen_of(does, False), "sbx-screen gave no screen")
+
+
 class Case(session_harness.Case):
     def setUp(self):
         super().setUp()
@@ -164,6 +203,14 @@ class Screens(Case):
         self.keys(task, "Enter", text="it")
         self.assertEqual(self.ended(task)["exit_code"], 0)
         self.assertIn("got it", self.peer.call("output", task_id=task)["stdout"])
+
+    def test_a_kept_shell_at_its_prompt_ends_by_itself(self):
+        self.peer.call("run", command="trap 'echo bye > bye' EXIT", shell="kept")
+        (task,) = [task["task_id"] for task in self.peer.call("list")["tasks"] if task["is_running"]]
+        self.peer.call("attach", task_id=task)
+        self.assertTrue(until(lambda: self.screen(task).strip()))
+        self.peer.call("kill", task_id=task)
+        self.assertIn("bye", os.listdir(self.work))
 
     def test_sbx_screen_has_nothing(self):
         task = self.task("echo up; sleep 100")
@@ -320,6 +367,32 @@ class Answers(session_harness.Case):
         watcher.socket.close()
         self.assertTrue(until(lambda: self.answer(1) != ""))
 
+    def test_who_has_left_before_the_screen_answers_is_no_watcher(self):
+        process, path, _ = self.socket_server("--workspace", self.work)
+        self.peer = self.connect(path)
+        self.task = self.peer.call("start", argv=["bash", "-c", self.ASKS], pty=True, follow=False)["task_id"]
+        self.assertRegex(self.answer(20), r"\[\d+;\d+")
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            children = file.read().split()
+        (screen,) = [int(pid) for pid in children if self.name_of(pid) == "sbx-screen"]
+        descriptors = lambda: len(os.listdir(f"/proc/{process.pid}/fd"))  # noqa: E731
+        for method in ("attach", "screen"):
+            before = descriptors()
+            os.kill(screen, signal.SIGSTOP)
+            for _ in range(20):
+                other = self.connect(path)
+                other.send(method, task_id=self.task)
+                other.close()
+                other.socket.close()
+            self.assertTrue(until(lambda: descriptors() == before))
+            os.kill(screen, signal.SIGCONT)
+            self.assertRegex(self.answer(20), r"\[\d+;\d+", method)
+
+    @staticmethod
+    def name_of(pid):
+        with open(f"/proc/{pid}/comm") as file:
+            return file.read().strip()
+
     def answer(self, seconds):
         """To the question of the program where the cursor is, which it waits so long for."""
         count = len(self.told())
@@ -436,7 +509,8 @@ class Attached(session_harness.Case):
         self.assertTrue(until(lambda: "12 50" in screen()), screen())
         self.assertEqual(self.verb("screen", "--session", "a", task, "--json")["rows"], 12)
         self.verb("resize", "--session", "a", task, "--cols", "50", status=125)
-        self.verb("attach", "--session", "a", task, "--detach-key", "meta-x", status=125)
+        for key in ("meta-x", "ctrl-1", "ctrl-", "^aa"):
+            self.assertEqual(self.verb("attach", "--session", "a", task, "--detach-key", key, status=125)["error"]["where"], "--detach-key")
         self.assertIn(b"ctrl-]", self.cli("attach", "--help").stdout)
 
     def test_on_a_terminal_an_error_is_one_line(self):

@@ -146,12 +146,18 @@ TEST(Screen, AnswersToQuestionsAreTakenOnce) {
   screen.write("\x1b[6n");
   EXPECT_EQ(screen.take_replies(), "\x1b[1;1R");
   EXPECT_EQ(screen.take_replies(), "");
+  for (int i = 0; i < 10'000; ++i) screen.write("\x1b[6n");
+  const std::size_t size = screen.take_replies().size();
+  EXPECT_GT(size, 4000U);
+  EXPECT_LE(size, 4096U);
 }
 
 TEST(Screen, AnySizeThatIsAskedForIsBounded) {
   Screen screen({10, 2});
   screen.resize({100000, 0});
   EXPECT_EQ(screen.size(), (TerminalSize{TerminalSize::kMostColumns, 1}));
+  screen.resize({0, 100000});
+  EXPECT_EQ(screen.size(), (TerminalSize{1, TerminalSize::kMostRows}));
 }
 
 TEST(Frames, ComeOutAsTheyWentInHoweverTheyAreCut) {

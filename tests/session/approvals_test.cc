@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "json/codec.h"
 #include "policy/fields.h"
@@ -346,6 +347,24 @@ TEST_F(ApprovalRecordsTest, AreRemovedOnceTheyAreADayOld) {
   EXPECT_TRUE(record_(stamp()).value());
   EXPECT_EQ(access((path() + "/" + young).c_str(), F_OK), 0);
   EXPECT_NE(access((path() + "/" + old).c_str(), F_OK), 0);
+}
+
+TEST_F(ApprovalRecordsTest, AloneAreRemoved) {
+  ASSERT_TRUE(record_(stamp()).ok());
+  const std::string other = path() + "/" + std::string(16, '0');  // as a time, of long ago
+  std::ofstream(other + "-notes") << "x";
+  std::ofstream(other + std::string(47, 'x')) << "x";
+  EXPECT_TRUE(record_(stamp()).value());
+  EXPECT_EQ(access((other + "-notes").c_str(), F_OK), 0);
+  EXPECT_EQ(access((other + std::string(47, 'x')).c_str(), F_OK), 0);
+}
+
+TEST_F(ApprovalRecordsTest, AreABoundedNumber) {
+  ASSERT_TRUE(record_(stamp()).ok());
+  for (int i = 1; i < 4096; ++i) std::ofstream(path() + "/" + stamp()).flush();
+  const Result<bool> refused = record_(stamp());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().where, path());
 }
 
 TEST_F(ApprovalRecordsTest, AreRefusedWhereTheDirectoryIsASymlinkOrOthersMayWriteInIt) {

@@ -166,6 +166,33 @@ TEST_F(ServiceTest, WhatIsNoTaskIsAnErrorOfEachCall) {
   }
 }
 
+TEST_F(ServiceTest, WhatATaskHasNotWrittenYetIsNotAskedFor) {
+  open();
+  const TaskPointer task = start("echo one; sleep 1000");
+  drive(*service_, [&] { return told(TaskEvent::Kind::kOutput) == "one\n"; });
+  OutputCall beyond{task->id()};
+  beyond.since = 5;
+  const Answer answer = call([&](Ask ask) { service_->output(std::move(ask), beyond); });
+  ASSERT_TRUE(answer.error);
+  EXPECT_EQ(answer.error->code, ErrorCode::kOutOfRange);
+  EXPECT_EQ(answer.error->where, "/since");
+  beyond.since = 4;
+  EXPECT_FALSE(call([&](Ask ask) { service_->output(std::move(ask), beyond); }).error);
+}
+
+TEST_F(ServiceTest, ATextThatIsRefusedIsACallNoMore) {
+  open();
+  const TaskPointer task = start("sleep 1000");
+  const auto refused = std::make_shared<Answer>();
+  service_->write_stdin(ask(refused, "a"), task->id(), std::string(2 << 20, 'x'), false);
+  drive(*service_, [&] { return refused->count > 0; });
+  ASSERT_TRUE(refused->error);
+  EXPECT_EQ(refused->error->code, ErrorCode::kTooMany);
+  EXPECT_FALSE(service_->cancel(client_, "a"));
+  call([&](Ask ask) { service_->kill(std::move(ask), task->id()); });
+  EXPECT_EQ(refused->count, 1);
+}
+
 TEST_F(ServiceTest, AKillIsAnsweredWhenTheTaskHasEnded) {
   open();
   const TaskPointer task = start("trap '' TERM; echo x; while :; do sleep 0.02; done");

@@ -70,7 +70,8 @@ TEST(ShellMessages, ThatTheDriverNeverSaysAreNone) {
   for (const char* text :
        {"", "ready", "ready x 1 h", "ready 256 1 h", "ready 1 -1 h", "ready 1 2 h;x", "end 1",
         "end 1 2 3", "end 1 x", "end 99999999999999999999", "pipes 1", "pipes 1 -2 0 /",
-        "pipes 1 2 /", "pipes 2097152 1 0 /", "begun", "begun x", "begun 1 2", "other 1"}) {
+        "pipes 1 2 /", "pipes 2097152 1 0 /", "begun", "begun x", "begun 1 2", "nowhere 1 2",
+        "other 1"}) {
     EXPECT_FALSE(read_shell_message(text)) << text;
   }
 }
