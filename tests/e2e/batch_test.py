@@ -178,16 +178,23 @@ class Exit(Case):
 
     def test_125_for_what_is_wrong_with_flags_and_files(self):
         path = self.tasks([{"id": "a", "command": "touch ran"}])
-        for value in ("0", "-1", "1.5", "x"):
+        for value in ("0", "-1", "1.5", "x", "4097"):
             self.refused(f"--jobs={value}", path, word=b"--jobs")
         for value in ("0/2", "3/2", "1", "1/0", "a/b"):
             self.refused("--shard", value, path, word=b"--shard")
         self.refused("--retries=-1", path)
+        self.refused("--retries=1001", path)
         self.refused("--order", "sideways", path)
+        self.refused("--on", "sideways", path, word=b"--on")
+        self.refused("--nodes", "2", path, word=b"--on slurm")
+        self.refused("--partition", "a", path, word=b"--on slurm")
+        self.refused("--layer", "a", "--jobs", "2", path, word=b"--jobs")
         self.refused("--resume", path, word=b"--results")
         self.refused("--bogus", path)
         self.refused("--cwd", "/", path, word=b"cannot honour")
         self.refused("--profile", "no-such-profile", path)
+        closed = subprocess.run(["sh", "-c", 'exec "$0" batch <&-', SBX_RUN], env=self.env, capture_output=True, check=False)
+        self.assertEqual((closed.returncode, json.loads(closed.stdout)["error"]["code"]), (125, "bad_descriptor"))
         self.refused(self.base, word=b"is a directory")
         self.refused(self.out("missing"))
         self.refused("--results", "/no/such/directory/out", path)
@@ -222,6 +229,7 @@ class Exit(Case):
     def test_1_for_a_failure_and_no_more_begins_with_fail_fast(self):
         lines = [{"id": "a", "command": "exit 3"}] + [
             {"id": str(i), "command": f"touch {i}"} for i in range(50)]
+        self.batch("--jobs", "1", "--fail-fast", self.tasks(["bad", lines[1]]), status=1)
         path = self.tasks(lines)
         self.batch("--jobs", "1", "--fail-fast", "--results", self.out(), path, status=1)
         self.assertEqual(ids(self.results(self.out())), ["a"])
