@@ -42,6 +42,9 @@ static void open_errors(void) {
   expect_open_error("{\"profile\": 1}", "wrong_type", "/profile");
   expect_open_error("{\"flags\": \"--ro\"}", "wrong_type", "/flags");
   expect_open_error("{\"flags\": [1]}", "wrong_type", "/flags");
+  expect_open_error("{\"server_timeout_ms\": 1.5}", "wrong_type", "/server_timeout_ms");
+  expect_open_error("{\"server_timeout_ms\": 0}", "out_of_range", "/server_timeout_ms");
+  expect_open_error("{\"server_timeout_ms\": 3600001}", "out_of_range", "/server_timeout_ms");
   expect_open_error("{\"workspace\": \"\"}", "bad_value", "/workspace");
   expect_open_error("{\"workspace\": \"/no/such\"}", "path_not_found", "/workspace");
   expect_open_error("{\"profile\": \"nope\"}", "profile_not_found", "/profile");

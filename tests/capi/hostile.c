@@ -283,6 +283,8 @@ static void nothings(void) {
   CHECK(sbx_open(NULL, NULL, NULL) == -1);
   CHECK(sbx_call(NULL, NULL, NULL, NULL, NULL) == -1);
   CHECK(sbx_submit(NULL, NULL, NULL, NULL, NULL) == -1);
+  CHECK(sbx_call(NULL, "list", NULL, NULL, NULL) == -1);
+  CHECK(sbx_submit(NULL, "list", NULL, &id, NULL) == -1);
   CHECK(sbx_next(NULL, 0, NULL, NULL) == -1 && sbx_next(NULL, -1, &text, NULL) == -1);
   CHECK(sbx_fd(NULL) == -1);
   CHECK(sbx_cancel(NULL, 0, NULL) == -1);
