@@ -43,8 +43,7 @@ bool is_reached(const std::string& host, const NetworkProfile& network) {
   const auto lets = [&](const std::string& text) {
     auto rule = parse_host_rule(text);
     if (!rule) return false;
-    std::vector<std::uint16_t> ports = {80, 443};
-    if (rule->port) ports = {*rule->port};
+    const std::vector<std::uint16_t> ports = ports_of(*rule);
     return std::any_of(ports.begin(), ports.end(), [&](std::uint16_t port) {
       rule->port = port;
       const auto common = both(*rule, *wanted);

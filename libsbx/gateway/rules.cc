@@ -7,11 +7,6 @@
 namespace sbx {
 namespace {
 
-std::vector<std::uint16_t> ports_of(const HostRule& rule) {
-  if (rule.port) return {*rule.port};
-  return {80, 443};
-}
-
 bool is_guarded(const IpAddress& address, std::span<const IpNetwork> own) {
   const auto is_own = [&](const IpAddress& a) {
     return std::any_of(own.begin(), own.end(), [&](const IpNetwork& n) { return n.holds(a); });

@@ -6,13 +6,6 @@
 
 namespace sbx::http {
 
-bool covers_host(const HostRule& rule, std::string_view name, int port) {
-  if (rule.port ? *rule.port != port : port != 80 && port != 443) return false;
-  if (rule.kind == HostRule::Kind::kNetwork) return parse_ip(name) == rule.network;
-  if (rule.kind == HostRule::Kind::kName) return rule.name == name;
-  return name.ends_with("." + rule.name);
-}
-
 Rules::Rules(const std::vector<HttpRule>& rules) : texts_(rules) {
   for (const HttpRule& text : texts_) {
     auto host = parse_host_rule(text.host);

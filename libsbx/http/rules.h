@@ -12,8 +12,6 @@
 
 namespace sbx::http {
 
-bool covers_host(const HostRule& rule, std::string_view name, int port);
-
 struct Verdict {
   enum class Kind : std::uint8_t { kAllow, kAsk, kRefuse };
   Kind kind = Kind::kRefuse;

@@ -30,19 +30,11 @@ Error bad(std::string where, std::string message, std::string hint) {
 
 bool covers(const HostRule& allowed, const HostRule& host) {
   // Without a port an entry stands for 80 and 443: one of them is enough.
-  if (allowed.port && host.port && *allowed.port != *host.port) return false;
-  const auto is_web = [](int port) { return port == 80 || port == 443; };
-  if (!allowed.port && host.port && !is_web(*host.port)) return false;
-  if (allowed.port && !host.port && !is_web(*allowed.port)) return false;
-  if (host.kind == HostRule::Kind::kNetwork) {
-    return allowed.kind == HostRule::Kind::kNetwork &&
-           in_network(host.network, allowed.network, allowed.prefix);
+  if (host.port ? !covers_port(allowed, *host.port)
+                : allowed.port && !covers_port(host, *allowed.port)) {
+    return false;
   }
-  if (allowed.kind == HostRule::Kind::kWildcard) {
-    return host.name.ends_with("." + allowed.name) ||
-           (host.kind == HostRule::Kind::kWildcard && host.name == allowed.name);
-  }
-  return allowed.kind == host.kind && allowed.name == host.name;
+  return is_within(host, allowed);
 }
 
 // A port of the host's is reached by itself, past every rule.
@@ -51,9 +43,8 @@ bool is_host_port(const HostRule& host, const std::vector<int>& ports) {
       host.kind == HostRule::Kind::kNetwork
           ? in_network(host.network, ipv4(127, 0, 0, 0), 8) || host.network == *parse_ip("::1")
           : host.name == "localhost";
-  return is_loopback && std::any_of(ports.begin(), ports.end(), [&](int port) {
-           return host.port ? *host.port == port : port == 80 || port == 443;
-         });
+  return is_loopback &&
+         std::any_of(ports.begin(), ports.end(), [&](int port) { return covers_port(host, port); });
 }
 
 Status check_host(const std::string& text, const std::string& where,

@@ -14,10 +14,8 @@ namespace {
 
 // As the gateway reads them: without a port it is those of the web.
 std::vector<HostRule> with_ports(const HostRule& rule) {
-  if (rule.port) return {rule};
-  std::vector<HostRule> out(2, rule);
-  out[0].port = 80;
-  out[1].port = 443;
+  std::vector<HostRule> out;
+  for (const std::uint16_t port : ports_of(rule)) out.emplace_back(rule).port = port;
   return out;
 }
 
@@ -25,10 +23,6 @@ std::vector<HostRule> with_ports(const HostRule& rule) {
 bool lists_no_own(const HostRule& rule) {
   return rule.never_own ||
          (rule.kind == HostRule::Kind::kNetwork && rule.prefix < kNarrowestWideNetwork);
-}
-
-bool is_name_below(std::string_view name, const std::string& wildcard) {
-  return name.ends_with("." + wildcard);
 }
 
 std::vector<HostRule> rules_of(const std::vector<std::string>& texts, bool never_own) {
@@ -63,12 +57,10 @@ std::vector<HostRule> both_lists(const std::vector<HostRule>& ours,
 bool reaches_loopback(const std::vector<HostRule>& rules, int port) {
   const IpAddress loopback = ipv4(127, 0, 0, 1);
   return std::any_of(rules.begin(), rules.end(), [&](const HostRule& rule) {
-    const auto ports = with_ports(rule);
-    const bool is_port = std::any_of(ports.begin(), ports.end(),
-                                     [&](const HostRule& one) { return *one.port == port; });
-    return is_port && (rule.kind == HostRule::Kind::kNetwork
-                           ? in_network(loopback, rule.network, rule.prefix)
-                           : rule.kind == HostRule::Kind::kName && rule.name == "localhost");
+    return covers_port(rule, port) &&
+           (rule.kind == HostRule::Kind::kNetwork
+                ? in_network(loopback, rule.network, rule.prefix)
+                : rule.kind == HostRule::Kind::kName && rule.name == "localhost");
   });
 }
 
@@ -215,24 +207,10 @@ Error turned_off(const std::string& file, Layer layer) {
 }  // namespace
 
 std::optional<HostRule> both(const HostRule& a, const HostRule& b) {
-  using Form = HostRule::Kind;
   if (a.port != b.port) return std::nullopt;
-  const HostRule* narrower = nullptr;
-  if (a.kind == Form::kNetwork || b.kind == Form::kNetwork) {
-    if (a.kind != b.kind) return std::nullopt;
-    const bool is_a = a.prefix >= b.prefix;
-    const HostRule& wider = is_a ? b : a;
-    narrower = is_a ? &a : &b;
-    if (!in_network(narrower->network, wider.network, wider.prefix)) return std::nullopt;
-  } else if ((a.kind == b.kind && a.name == b.name) ||
-             (b.kind == Form::kWildcard && is_name_below(a.name, b.name))) {
-    narrower = &a;
-  } else if (a.kind == Form::kWildcard && is_name_below(b.name, a.name)) {
-    narrower = &b;
-  } else {
-    return std::nullopt;
-  }
-  HostRule out = *narrower;
+  const bool is_a = is_within(a, b);
+  if (!is_a && !is_within(b, a)) return std::nullopt;
+  HostRule out = is_a ? a : b;
   out.never_own = lists_no_own(a) || lists_no_own(b);
   return out;
 }

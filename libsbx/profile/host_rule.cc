@@ -83,6 +83,10 @@ std::optional<HostRule> with_port(std::optional<HostRule> rule, std::string_view
   if (!rule || !port || *port == 0) return std::nullopt;
   rule->port = static_cast<std::uint16_t>(*port);
   return rule;
+bool is_name_below(std::string_view name, const HostRule& wildcard) {
+  return name.ends_with("." + wildcard.name);
+}
+
 }
 
 }  // namespace
@@ -108,6 +112,34 @@ std::optional<HostRule> parse_host_rule(std::string_view text) {
 bool is_one_host(const HostRule& rule) {
   if (rule.kind != HostRule::Kind::kNetwork) return rule.kind == HostRule::Kind::kName;
   return rule.prefix == (rule.network.is_v6 ? 128 : 32);
+std::vector<std::uint16_t> ports_of(const HostRule& rule) {
+  if (rule.port) return {*rule.port};
+  return {80, 443};
+}
+
+bool covers_port(const HostRule& rule, int port) {
+  return rule.port ? *rule.port == port : port == 80 || port == 443;
+}
+
+bool covers_name(const HostRule& rule, std::string_view name) {
+  if (rule.kind == HostRule::Kind::kName) return name == rule.name;
+  if (rule.kind == HostRule::Kind::kWildcard) return is_name_below(name, rule);
+  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
+  const auto address = parse_ip(name);
+  return address && in_network(*address, rule.network, rule.prefix);
+}
+
+bool covers_host(const HostRule& rule, std::string_view name, int port) {
+  return covers_port(rule, port) && covers_name(rule, name);
+}
+
+bool is_within(const HostRule& rule, const HostRule& wide) {
+  if (wide.kind == HostRule::Kind::kWildcard && is_name_below(rule.name, wide)) return true;
+  if (rule.kind != wide.kind) return false;
+  if (rule.kind != HostRule::Kind::kNetwork) return rule.name == wide.name;
+  return rule.prefix >= wide.prefix && in_network(rule.network, wide.network, wide.prefix);
+}
+
 }
 
 std::string host_rule_text(const HostRule& rule) {

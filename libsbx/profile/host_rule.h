@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/address.h"
 
@@ -34,6 +35,22 @@ std::string host_rule_text(const HostRule& rule);
 
 // A name or one address.
 bool is_one_host(const HostRule& rule);
+
+// The port of the rule, or those of the web.
+std::vector<std::uint16_t> ports_of(const HostRule& rule);
+
+// Whether the rule stands for the port.
+bool covers_port(const HostRule& rule, int port);
+
+// Whether the rule names the host, whatever the port: a name in lower case, or an address, which
+// may stand in brackets.
+bool covers_name(const HostRule& rule, std::string_view name);
+
+// Both.
+bool covers_host(const HostRule& rule, std::string_view name, int port);
+
+// Whether `wide` names all that `rule` does, whatever the ports.
+bool is_within(const HostRule& rule, const HostRule& wide);
 
 // A network so wide, in bits, was meant as "anything": it lists none of the host's own services.
 inline constexpr int kNarrowestWideNetwork = 8;

@@ -111,18 +111,6 @@ std::string find_bundle() {
   return kFirst;
 }
 
-bool is_at(const HostRule& host, int port) {
-  return host.port ? *host.port == port : port == 80 || port == 443;
-}
-
-// An address may stand in brackets.
-bool is_called(const HostRule& host, std::string_view name) {
-  if (host.kind == HostRule::Kind::kName) return host.name == name;
-  if (host.kind == HostRule::Kind::kWildcard) return name.ends_with("." + host.name);
-  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
-  return parse_ip(name) == host.network;
-}
-
 std::uint64_t number_of(std::string_view word) {
   return static_cast<std::uint64_t>(parse_count(word, INT64_MAX).value_or(0));
 }
@@ -163,20 +151,19 @@ HttpPolicy::HttpPolicy(HttpProcess& process, std::size_t number, const NetworkPr
 }
 
 bool HttpPolicy::covers(std::string_view name, int port) const {
-  return std::any_of(hosts_.begin(), hosts_.end(), [&](const HostRule& host) {
-    return is_at(host, port) && is_called(host, name);
-  });
+  return std::any_of(hosts_.begin(), hosts_.end(),
+                     [&](const HostRule& host) { return covers_host(host, name, port); });
 }
 
 bool HttpPolicy::covers_name(std::string_view name) const {
   return std::any_of(hosts_.begin(), hosts_.end(),
-                     [&](const HostRule& host) { return is_called(host, name); });
+                     [&](const HostRule& host) { return sbx::covers_name(host, name); });
 }
 
 std::vector<HostRule> HttpPolicy::hosts_at(int port) const {
   std::vector<HostRule> found;
   std::copy_if(hosts_.begin(), hosts_.end(), std::back_inserter(found),
-               [port](const HostRule& host) { return is_at(host, port); });
+               [port](const HostRule& host) { return covers_port(host, port); });
   return found;
 }
 

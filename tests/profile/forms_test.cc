@@ -110,6 +110,43 @@ TEST(HostRule, TakesAMappedNetworkForItsIpv4One) {
   EXPECT_FALSE(parse_host_rule("::ffff:a01:0/90"));  // neither one nor the other
 }
 
+TEST(HostRule, CoversNamesAddressesAndPorts) {
+  const auto covers = [](const char* rule, const char* name, int port) {
+    return covers_host(*parse_host_rule(rule), name, port);
+  };
+  EXPECT_TRUE(covers("a.test", "a.test", 80));
+  EXPECT_TRUE(covers("a.test", "a.test", 443));
+  EXPECT_FALSE(covers("a.test", "a.test", 8080));
+  EXPECT_FALSE(covers("a.test:8080", "a.test", 80));
+  EXPECT_FALSE(covers("a.test", "b.a.test", 80));
+  EXPECT_TRUE(covers("*.a.test", "c.b.a.test", 80));
+  EXPECT_FALSE(covers("*.a.test", "a.test", 80));
+  EXPECT_FALSE(covers("*.a.test", "ba.test", 80));
+  EXPECT_TRUE(covers("2001:db8::1", "2001:db8::1", 443));
+  EXPECT_TRUE(covers("2001:db8::1", "[2001:db8:0::1]", 443));
+  EXPECT_FALSE(covers("2001:db8::1", "[2001:db8::2]", 443));
+  EXPECT_TRUE(covers("10.1.0.0/16:5432", "10.1.2.3", 5432));
+  EXPECT_FALSE(covers("10.1.0.0/16", "10.2.0.1", 80));
+  EXPECT_FALSE(covers("10.1.0.0/16", "a.test", 80));
+}
+
+TEST(HostRule, LiesWithinAWiderOne) {
+  const auto within = [](const char* rule, const char* wide) {
+    return is_within(*parse_host_rule(rule), *parse_host_rule(wide));
+  };
+  EXPECT_TRUE(within("a.test:1", "a.test:2"));  // whatever the ports
+  EXPECT_TRUE(within("b.a.test", "*.a.test"));
+  EXPECT_TRUE(within("*.b.a.test", "*.a.test"));
+  EXPECT_TRUE(within("*.a.test", "*.a.test"));
+  EXPECT_FALSE(within("a.test", "*.a.test"));
+  EXPECT_FALSE(within("*.a.test", "b.a.test"));
+  EXPECT_FALSE(within("*.a.test", "a.test"));
+  EXPECT_TRUE(within("10.1.0.1", "10.0.0.0/8"));
+  EXPECT_FALSE(within("10.0.0.0/8", "10.1.0.1"));
+  EXPECT_FALSE(within("2001:db8::1", "10.0.0.0/8"));
+  EXPECT_FALSE(within("a.test", "0.0.0.0/0"));
+}
+
 TEST(HostRule, RefusesEverythingElse) {
   for (const char* text : {"",
                            "*",
