@@ -2,19 +2,13 @@
 // Digits of either case are read.
 #include "base/percent.h"
 
+#include "base/ascii.h"
+
 namespace sbx {
 namespace {
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 bool is_unreserved(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
+  return is_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 }  // namespace

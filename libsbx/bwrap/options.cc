@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "base/ascii.h"
 #include "bwrap/option_table.h"
 
 namespace sbx::bwrap {
@@ -290,7 +291,7 @@ class Parser {
     options_.sets_capabilities = true;
     std::uint64_t mask = ~std::uint64_t{0};
     std::string upper = value;
-    for (char& c : upper) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    for (char& c : upper) c = static_cast<char>(is_lower(c) ? c - 'a' + 'A' : c);
     if (upper != "ALL") {
       const int number_of = capability_number(value);
       if (number_of < 0) return wrong("unknown cap: " + value);
@@ -315,7 +316,7 @@ class Parser {
     char* end = nullptr;
     errno = 0;
     const unsigned long long bytes = std::strtoull(value.c_str(), &end, 0);
-    const bool starts_well = !value.empty() && value[0] >= '0' && value[0] <= '9';
+    const bool starts_well = !value.empty() && is_digit(value[0]);
     if (errno != 0 || !starts_well || *end != '\0' || bytes == 0) {
       return wrong("--size takes a non-zero number of bytes");
     }

@@ -22,6 +22,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/ascii.h"
 #include "connect/bare.h"
 #include "policy/policy.h"
 
@@ -160,7 +161,7 @@ std::uint32_t mount_device(int path, pid_t inside) {
         }
         numbers = {};
         field = 0;
-      } else if (field < numbers.size() && c >= '0' && c <= '9') {
+      } else if (field < numbers.size() && is_digit(c)) {
         numbers[field] = numbers[field] * 10 + static_cast<unsigned>(c - '0');
       } else {
         ++field;
@@ -199,7 +200,7 @@ bool any_numbered_entry(const char* path, const Is& is_it) {
     for (long next = 0; next < size;) {
       const auto* const entry = reinterpret_cast<const dirent64*>(entries.data() + next);
       next += entry->d_reclen;
-      const bool has_number = entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
+      const bool has_number = is_digit(entry->d_name[0]);
       if (has_number && is_it(directory.fd, entry->d_name)) return true;
     }
   }

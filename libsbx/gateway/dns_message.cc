@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 namespace sbx {
@@ -24,10 +25,7 @@ constexpr std::uint16_t kFlagTruncated = 0x0200;
 constexpr std::uint16_t kFlagRecursionDesired = 0x0100;
 constexpr std::uint16_t kFlagRecursionAvailable = 0x0080;
 
-bool is_label_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_';
-}
+bool is_label_byte(char c) { return is_alphanumeric(c) || c == '-' || c == '_'; }
 
 void put16(std::string& out, unsigned value) {
   out += static_cast<char>(value >> 8 & 0xFF);

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace sbx {
 namespace {
 
@@ -29,8 +31,7 @@ std::string_view status_of(std::string_view head) {
   constexpr std::string_view kVersion = "HTTP/1.";
   if (!head.starts_with(kVersion) || head.size() < kVersion.size() + 5) return {};
   const std::string_view status = head.substr(kVersion.size() + 2, 3);
-  const bool is_number =
-      std::all_of(status.begin(), status.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_number = std::all_of(status.begin(), status.end(), is_digit);
   return is_number ? status : std::string_view();
 }
 

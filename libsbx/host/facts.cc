@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/owned_fd.h"
 #include "base/text.h"
 #include "sys/calls.h"
@@ -25,8 +26,7 @@ constexpr std::size_t kMaxNameLength = 256;
 bool is_plain_name(std::string_view name) {
   if (name.empty() || name.size() > kMaxNameLength || name.front() == '-') return false;
   return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_.-@+$").find(c) != std::string_view::npos;
+    return is_alphanumeric(c) || std::string_view("_.-@+$").find(c) != std::string_view::npos;
   });
 }
 

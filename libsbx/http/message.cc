@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "profile/forms.h"
 
@@ -126,7 +127,7 @@ bool is_named(const Field& field, std::string_view lower_name) {
 
 std::string one_name(std::string_view name) {
   std::string out = lower_case(name);
-  const auto is_mark = [](char c) { return !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9'); };
+  const auto is_mark = [](char c) { return !is_lower(c) && !is_digit(c); };
   std::replace_if(out.begin(), out.end(), is_mark, '-');
   return out;
 }
@@ -297,10 +298,7 @@ Result<std::size_t> ChunkReader::read(std::string_view bytes, std::string& out, 
       return bad("a bad chunk size");
     }
     left_ = 0;
-    for (const char c : number) {
-      const int digit = c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
-      left_ = left_ * 16 + static_cast<std::uint64_t>(digit);
-    }
+    for (const char c : number) left_ = left_ * 16 + static_cast<std::uint64_t>(hex_value(c));
     used += end + 1;
     state_ = left_ == 0 ? State::kTrailers : State::kData;
   }

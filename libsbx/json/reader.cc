@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -235,7 +236,7 @@ class TextReader {
       case '-':
         return number();
       default:
-        if (c >= '0' && c <= '9') return number();
+        if (is_digit(c)) return number();
         ++at_;  // blanks and colons
         return true;
     }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/ascii.h"
+
 namespace sbx {
 
 // Eight bytes at a time: a long string is most of a long document.
@@ -52,7 +54,7 @@ bool JsonScan::word(std::string_view expected) {
 
 bool JsonScan::digits() {
   const std::size_t begin = at_;
-  while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
+  while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
   return at_ > begin;
 }
 
@@ -68,11 +70,9 @@ bool JsonScan::number() {
 std::optional<unsigned> JsonScan::hex4() {
   unsigned value = 0;
   for (int i = 0; i < 4; ++i, ++at_) {
-    const char c = peek();
-    const bool is_digit = c >= '0' && c <= '9';
-    const char lower = static_cast<char>(c | 0x20);
-    if (!is_digit && (lower < 'a' || lower > 'f')) return std::nullopt;
-    value = value * 16 + static_cast<unsigned>(is_digit ? c - '0' : lower - 'a' + 10);
+    const int digit = hex_value(peek());
+    if (digit < 0) return std::nullopt;
+    value = value * 16 + static_cast<unsigned>(digit);
   }
   return value;
 }

@@ -10,6 +10,8 @@
 
 #include <cerrno>
 
+#include "base/ascii.h"
+
 namespace sbx {
 namespace {
 
@@ -22,7 +24,7 @@ int signal_listed(int fd, int number) {
     const ssize_t size = ::read(fd, buffer, sizeof buffer);
     if (size <= 0) return count;
     for (ssize_t i = 0; i < size; ++i) {
-      if (buffer[i] >= '0' && buffer[i] <= '9') {
+      if (is_digit(buffer[i])) {
         pid = pid * 10 + (buffer[i] - '0');
       } else if (pid > 0) {
         ::kill(pid, number);

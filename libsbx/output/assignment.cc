@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 namespace sbx {
@@ -16,10 +17,7 @@ constexpr std::size_t kMostSpaces = 16;
 constexpr std::size_t kLongestString = 256;
 constexpr std::string_view kCharacterData = "<![CDATA[";
 
-bool is_alnum(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-bool is_name_char(char c) { return is_alnum(c) || c == '_' || c == '-' || c == '.'; }
+bool is_name_char(char c) { return is_alphanumeric(c) || c == '_' || c == '-' || c == '.'; }
 bool is_quote(char c) { return c == '"' || c == '\'' || c == '`'; }
 bool is_space(char c) { return c == ' ' || c == '\t'; }
 
@@ -77,7 +75,7 @@ Quote skip_opening_quote(std::string_view line, std::size_t& at) {
 // closing mark or a separator.
 bool goes_on(std::string_view line, std::size_t at) {
   const char c = at_or_nul(line, at);
-  return is_alnum(c) ||
+  return is_alphanumeric(c) ||
          (c != '\0' && std::string_view("!#%^*_-+@$~?/.=").find(c) != std::string_view::npos);
 }
 
@@ -197,9 +195,8 @@ bool begins_line(std::string_view before) {
 }
 
 bool is_upper_name(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return is_upper(c) || is_digit(c) || c == '_'; });
 }
 
 bool is_type_annotation(std::string_view line, std::size_t begin, std::size_t end) {
@@ -227,7 +224,7 @@ std::size_t skip_default_call(std::string_view line, std::size_t at) {
 // Past `default=`, `defaultValue: ` before an argument.
 std::size_t skip_argument_name(std::string_view line, std::size_t at) {
   std::size_t end = at;
-  while (end < line.size() && is_alnum(line[end])) ++end;
+  while (end < line.size() && is_alphanumeric(line[end])) ++end;
   if (end == at) return at;
   const std::size_t sign = skip_spaces(line, end);
   const char c = at_or_nul(line, sign);
@@ -280,7 +277,7 @@ bool says_name(std::string_view line, std::size_t at) {
   skip_back(is_space);
   skip_back([](char c) { return is_quote(c) || c == '\\'; });
   const std::size_t end = at;
-  while (at > 0 && end - at < kLongestName && is_alnum(line[at - 1])) --at;
+  while (at > 0 && end - at < kLongestName && is_alphanumeric(line[at - 1])) --at;
   const std::string word = lower_case(line.substr(at, end - at));
   return word == "name" || word == "key" || word == "id" || word == "parameterkey";
 }
@@ -288,7 +285,7 @@ bool says_name(std::string_view line, std::size_t at) {
 // Past `value: `, `"value": ` or `value=` at line[at]; npos: it is none.
 std::size_t skip_value_name(std::string_view line, std::size_t at) {
   std::size_t end = at;
-  while (end < line.size() && end - at < kLongestName && is_alnum(line[end])) ++end;
+  while (end < line.size() && end - at < kLongestName && is_alphanumeric(line[end])) ++end;
   const std::string word = lower_case(line.substr(at, end - at));
   if (word != "value" && word != "parametervalue") return std::string_view::npos;
   const std::size_t place = skip_spaces(line, skip_name_close(line, end));
@@ -311,7 +308,8 @@ std::size_t find_value_beside(std::string_view line, std::size_t begin, std::siz
       at = skip_spaces(line, at + 1);
       return line.substr(at).starts_with("<value>") ? at + std::string_view("<value>").size() : at;
     }
-    const bool may_be = (c == 'v' || c == 'V' || c == 'p' || c == 'P') && !is_alnum(near[at - 1]);
+    const bool may_be =
+        (c == 'v' || c == 'V' || c == 'p' || c == 'P') && !is_alphanumeric(near[at - 1]);
     const std::size_t value = may_be ? skip_value_name(near, at) : kNone;
     if (value != kNone) return value;
   }
@@ -322,7 +320,7 @@ std::size_t find_value_beside(std::string_view line, std::size_t begin, std::siz
 // SecretStr("…"). `at` where there is none.
 std::size_t skip_conversion(std::string_view line, std::size_t at) {
   std::size_t end = at;
-  while (end < line.size() && (is_alnum(line[end]) || line[end] == '_' || line[end] == '.' ||
+  while (end < line.size() && (is_alphanumeric(line[end]) || line[end] == '_' || line[end] == '.' ||
                                line[end] == ':' || line[end] == '&')) {
     ++end;
   }
@@ -331,7 +329,8 @@ std::size_t skip_conversion(std::string_view line, std::size_t at) {
   for (const std::string_view call :
        {"String::from", "Buffer.from", "SecretStr", "SecretString", "Secret::new", "str", "bytes",
         "bytes.fromhex", "b64decode", "atob", "SecretString::new", "NSString", "Data"}) {
-    if (name == call || (name.ends_with(call) && !is_alnum(name[name.size() - call.size() - 1]))) {
+    if (name == call ||
+        (name.ends_with(call) && !is_alphanumeric(name[name.size() - call.size() - 1]))) {
       return end + 1;
     }
   }
@@ -381,7 +380,7 @@ bool closes_string(std::string_view line, std::size_t begin, std::size_t at) {
   bool open = false;
   for (std::size_t i = begin - std::min(begin, kLongestString); i < begin; ++i) {
     // No apostrophe: don't.
-    const bool within = i > 0 && is_alnum(line[i - 1]) && is_alnum(line[i + 1]);
+    const bool within = i > 0 && is_alphanumeric(line[i - 1]) && is_alphanumeric(line[i + 1]);
     if (line[i] == mark && !within && (i == 0 || line[i - 1] != '\\')) open = !open;
   }
   return open;
@@ -390,7 +389,7 @@ bool closes_string(std::string_view line, std::size_t begin, std::size_t at) {
 std::string_view word_before(std::string_view line, std::size_t at) {
   if (at < 2 || line[at - 1] != ' ') return {};
   std::size_t begin = at - 1;
-  while (begin > 0 && is_alnum(line[begin - 1]) && at - begin < kLongestName) --begin;
+  while (begin > 0 && is_alphanumeric(line[begin - 1]) && at - begin < kLongestName) --begin;
   return line.substr(begin, at - 1 - begin);
 }
 

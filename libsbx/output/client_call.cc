@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/ascii.h"
 #include "output/assignment.h"
 
 namespace sbx {
@@ -17,12 +18,9 @@ constexpr std::size_t kLongestKey = 128;
 constexpr double kLeastEntropy = 3.0;
 constexpr std::size_t kNone = std::string_view::npos;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_alnum(char c) { return is_digit(c) || is_upper(c) || (c >= 'a' && c <= 'z'); }
 bool is_quote(char c) { return c == '"' || c == '\'' || c == '`'; }
 bool is_name_char(char c) {
-  return is_alnum(c) || (c != '\0' && std::string_view("_-.:>\\").find(c) != kNone);
+  return is_alphanumeric(c) || (c != '\0' && std::string_view("_-.:>\\").find(c) != kNone);
 }
 
 char at_or_nul(std::string_view text, std::size_t at) { return at < text.size() ? text[at] : '\0'; }
@@ -75,7 +73,7 @@ std::size_t find_call(std::string_view line, std::size_t at) {
 // Letters and digits at random.
 bool may_be_key(std::string_view value) {
   return value.size() >= kShortestKey && value.size() <= kLongestKey &&
-         std::all_of(value.begin(), value.end(), is_alnum) &&
+         std::all_of(value.begin(), value.end(), is_alphanumeric) &&
          std::any_of(value.begin(), value.end(), is_digit) &&
          !std::all_of(value.begin(), value.end(), is_digit) && entropy_of(value) >= kLeastEntropy;
 }

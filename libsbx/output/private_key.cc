@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 namespace sbx {
@@ -20,10 +21,7 @@ constexpr std::size_t kNarrowest = 40;    // of a real key's lines
 constexpr std::size_t kLongestLine = 4096;
 constexpr unsigned kNearLines = 400;
 
-bool is_base64(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
-         c == '/' || c == '=';
-}
+bool is_base64(char c) { return is_alphanumeric(c) || c == '+' || c == '/' || c == '='; }
 
 // Past the line's end that text within text shows: \n, \r\n, quotes, commas, spaces.
 std::size_t skip_decoration(std::string_view text, std::size_t at) {
@@ -90,7 +88,7 @@ bool is_random(std::string_view word) {
   std::size_t slashes = 0;
   Kind before = kOther;
   for (const char c : word) {
-    const Kind kind = c >= 'a' && c <= 'z' ? kLower : c >= 'A' && c <= 'Z' ? kUpper : kOther;
+    const Kind kind = is_lower(c) ? kLower : is_upper(c) ? kUpper : kOther;
     ++count[kind];
     changes += kind != before ? 1 : 0;
     slashes += c == '/' ? 1 : 0;
@@ -191,7 +189,7 @@ PrivateKeyBlock::Part PrivateKeyBlock::continue_line(std::string_view line) {
   if (prefix_.size() > 1 && line.starts_with(name)) at = prefix_.size();
   at = skip_decoration(line, std::min(at, line.size()));
   std::size_t digits = at;  // cat -n, grep -n
-  while (digits < line.size() && line[digits] >= '0' && line[digits] <= '9') ++digits;
+  while (digits < line.size() && is_digit(line[digits])) ++digits;
   if (digits > at && digits < line.size() &&
       std::string_view("\t :-").find(line[digits]) != std::string_view::npos) {
     at = skip_decoration(line, digits + (line[digits] == ':' || line[digits] == '-' ? 1 : 0));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/ascii.h"
 #include "output/assignment.h"
 #include "output/client_call.h"
 #include "output/exact_values.h"
@@ -33,8 +34,7 @@ enum ExactTag : std::uint16_t { kAsIs, kBase64 };
 re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
 
 bool is_base64(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("+/-_=").find(c) != std::string_view::npos;
+  return is_alphanumeric(c) || std::string_view("+/-_=").find(c) != std::string_view::npos;
 }
 
 // Not a piece of a longer run of base64.

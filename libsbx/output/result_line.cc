@@ -8,15 +8,13 @@
 #include <optional>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace sbx {
 namespace {
 
 constexpr std::string_view kMark = "__RESULT__:";
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 class JsonCheck {
  public:
@@ -136,7 +134,7 @@ class JsonCheck {
   // Four hexadecimal digits.
   std::optional<unsigned> take_unit() {
     const std::string_view digits = text_.substr(at_, 4);
-    if (digits.size() < 4 || !std::all_of(digits.begin(), digits.end(), is_hex))
+    if (digits.size() < 4 || !std::all_of(digits.begin(), digits.end(), is_hex_digit))
       return std::nullopt;
     at_ += 4;
     return static_cast<unsigned>(std::strtoul(std::string(digits).c_str(), nullptr, 16));

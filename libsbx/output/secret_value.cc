@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "output/assignment.h"
 
@@ -110,10 +111,6 @@ bool ends_in_one_of(const List& list, std::string_view word) {
                      [&](std::string_view ending) { return word.ends_with(ending); });
 }
 
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // "dbApiKey_v2" → db, api, key, v2.
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words(1);
@@ -171,8 +168,6 @@ std::size_t secret_word(const std::vector<std::string>& words, bool may_be_pass)
 bool all_of(std::string_view text, bool (*test)(char)) {
   return std::all_of(text.begin(), text.end(), test);
 }
-bool is_letter(char c) { return is_upper(c) || is_lower(c); }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool is_identifier_char(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
 constexpr std::size_t kLongWord = 24;
@@ -259,7 +254,7 @@ bool is_signers_fingerprint(const std::vector<std::string>& words, std::size_t a
   const bool signing =
       words[at] == "signingkey" || (words[at] == "key" && at > 0 && words[at - 1] == "signing");
   return signing && (value.size() == 40 || value.size() == 16) &&
-         all_of(value, [](char c) { return is_hex(c) && !is_lower(c); });
+         all_of(value, [](char c) { return is_hex_digit(c) && !is_lower(c); });
 }
 
 NameClass classify(const NamedValue& assignment) {
@@ -300,7 +295,8 @@ NameClass classify(const NamedValue& assignment) {
 // Whether a part is long, and neither a word nor hexadecimal.
 bool has_random_part(std::string_view value) {
   return any_part(value, [](std::string_view part) {
-    return part.size() >= 12 && !all_of(part, is_hex) && !is_word(part) && entropy_of(part) >= 3.0;
+    return part.size() >= 12 && !all_of(part, is_hex_digit) && !is_word(part) &&
+           entropy_of(part) >= 3.0;
   });
 }
 
@@ -312,7 +308,7 @@ bool is_hex_or_uuid(std::string_view value) {
   std::size_t digits = 0;
   for (std::size_t i = 0; i < value.size(); ++i) {
     const bool dash = value.size() == kUuid && (i == 8 || i == 13 || i == 18 || i == 23);
-    if (dash ? value[i] != '-' : !is_hex(value[i])) return false;
+    if (dash ? value[i] != '-' : !is_hex_digit(value[i])) return false;
     digits += is_digit(value[i]) ? 1 : 0;
   }
   return digits > 0 && digits < value.size() && value.size() >= 20 && entropy_of(value) >= 2.5;

@@ -4,20 +4,19 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace sbx {
 namespace {
 
 constexpr std::size_t kLongest = 1024;  // of user and password
 constexpr std::size_t kNone = std::string_view::npos;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 // Past "://" and to the end of what may be the URL. A quote ends it only where one began it: a
 // password may hold the other.
 std::string_view url_after_scheme(std::string_view line, std::size_t at) {
   std::size_t scheme = at;
-  while (scheme > 0 && (is_alnum(line[scheme - 1]) || line[scheme - 1] == '+')) --scheme;
+  while (scheme > 0 && (is_alphanumeric(line[scheme - 1]) || line[scheme - 1] == '+')) --scheme;
   const char before = scheme > 0 ? line[scheme - 1] : '\0';
   const bool in_single = before == '\'';
   const std::string_view rest = line.substr(at + 4, kLongest);
@@ -25,14 +24,15 @@ std::string_view url_after_scheme(std::string_view line, std::size_t at) {
   for (; end < rest.size(); ++end) {
     const char c = rest[end];
     if (static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '`' || c == '<' || c == '>') break;
-    if (c == '\'' && (in_single || end + 1 == rest.size() || !is_alnum(rest[end + 1]))) break;
+    if (c == '\'' && (in_single || end + 1 == rest.size() || !is_alphanumeric(rest[end + 1])))
+      break;
   }
   return rest.substr(0, end);
 }
 
 bool starts_host(std::string_view url, std::size_t at) {
   return at < url.size() &&
-         (is_alnum(url[at]) || std::string_view("[._%-").find(url[at]) != kNone ||
+         (is_alphanumeric(url[at]) || std::string_view("[._%-").find(url[at]) != kNone ||
           static_cast<unsigned char>(url[at]) >= 0x80);
 }
 
@@ -55,13 +55,13 @@ bool is_placeholder(std::string_view password) {
   const char c = password.front();
   if (c == '$') {
     return password.size() > 1 && (password[1] == '{' || password[1] == '(' ||
-                                   all([](char p) { return is_alnum(p) || p == '_'; }));
+                                   all([](char p) { return is_alphanumeric(p) || p == '_'; }));
   }
   if (c == '{' || c == '[' || c == '(') return true;
   if (c == '%') return password.size() == 2 || password.back() == '%' || password[1] == '(';
   if (c == '#') return password.starts_with("#{");
   const bool is_mask =
-      password.find_first_not_of(c) == kNone && (password.size() > 1 || !is_alnum(c));
+      password.find_first_not_of(c) == kNone && (password.size() > 1 || !is_alphanumeric(c));
   return password.starts_with("[REDACTED]") || is_mask || password.find("...") != kNone;
 }
 
@@ -84,7 +84,7 @@ std::size_t at_sign_behind(std::string_view url, std::size_t from) {
 }  // namespace
 
 std::optional<UrlPassword> find_url_password(std::string_view line, std::size_t at) {
-  if (at == 0 || !(is_alnum(line[at - 1]) || line[at - 1] == '+')) return std::nullopt;
+  if (at == 0 || !(is_alphanumeric(line[at - 1]) || line[at - 1] == '+')) return std::nullopt;
   const std::string_view url = url_after_scheme(line, at);
   const std::size_t authority = std::min(url.find_first_of("/?#"), url.size());
   std::size_t colon = url.substr(0, authority).find(':');

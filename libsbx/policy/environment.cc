@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "policy/git_setting.h"
 #include "policy/http.h"
@@ -105,7 +106,7 @@ bool contains(std::span<const Word> words, const Word& wanted) {
   });
 }
 
-char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+char upper(char c) { return is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c; }
 
 // strict: what a program needs to find its way, and nothing that says who asked for it.
 bool is_safe_name(std::string_view name) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 namespace sbx {
@@ -136,9 +137,7 @@ bool is_shareable(const GitSetting& setting) {
     return entry == start + setting.key || entry == start + "*";
   };
   if (std::none_of(kShareable.begin(), kShareable.end(), names)) return false;
-  const auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  };
+  const auto is_word = [](char c) { return is_lower(c) || is_digit(c) || c == '-'; };
   if (setting.key.empty() || !std::all_of(setting.key.begin(), setting.key.end(), is_word))
     return false;
   const std::string value = setting.value.value_or("");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "profile/host_rule.h"
 
@@ -90,7 +91,7 @@ bool is_device_path(std::string_view path) {
 
 bool is_host(std::string_view text) { return parse_host_rule(text).has_value(); }
 
-bool is_lower_word(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_lower_word(char c) { return is_lower(c) || is_digit(c) || c == '_'; }
 
 bool is_syscall(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_lower_word);
@@ -99,7 +100,7 @@ bool is_syscall(std::string_view text) {
 bool is_env_name(std::string_view text) {
   return !text.empty() && (text.front() < '0' || text.front() > '9') &&
          std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_lower_word(c) || (c >= 'A' && c <= 'Z'); });
+                     [](char c) { return is_lower_word(c) || is_upper(c); });
 }
 
 bool is_program(std::string_view text) {
@@ -110,8 +111,7 @@ bool is_program(std::string_view text) {
 bool is_token(std::string_view text) {
   static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           kMarks.find(c) != std::string_view::npos;
+    return is_alphanumeric(c) || kMarks.find(c) != std::string_view::npos;
   });
 }
 
@@ -119,7 +119,7 @@ bool is_token(std::string_view text) {
 // request.
 bool is_method(std::string_view text) {
   return is_token(text) && text != "CONNECT" && text != "TRACE" &&
-         std::none_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+         std::none_of(text.begin(), text.end(), is_lower);
 }
 
 // Goes into a URL as it is.

@@ -5,15 +5,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 namespace sbx {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool is_word(char c) { return is_alphanumeric(c) || c == '_'; }
 
 // A decimal count without leading zeros.
 std::optional<int> plain_count(std::string_view text, int max) {
@@ -68,7 +66,7 @@ std::optional<HostRule> parse_name(std::string_view text) {
   if (!is_name(text)) return std::nullopt;
   rule.name = text;
   for (char& c : rule.name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (is_upper(c)) c = static_cast<char>(c - 'A' + 'a');
   }
   return rule;
 }

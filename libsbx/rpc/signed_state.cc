@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/hex.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -14,9 +15,7 @@ namespace {
 constexpr std::size_t kBlockBytes = 64;
 constexpr std::size_t kMostOpen = 1024;
 
-int digit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+int digit(char c) { return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
 std::string from_hex(std::string_view hex) {
   std::string out;

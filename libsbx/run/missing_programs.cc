@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/files.h"
 #include "base/owned_fd.h"
 #include "base/paths.h"
@@ -50,8 +51,7 @@ bool is_plain_name(std::string_view name) {
   static constexpr std::size_t kLongest = 64;
   return !name.empty() && name.size() <= kLongest && name.front() != '-' && name.front() != '.' &&
          std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  std::string_view("._+-").find(c) != std::string_view::npos;
+           return is_alphanumeric(c) || std::string_view("._+-").find(c) != std::string_view::npos;
          });
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace sbx {
 namespace {
 
@@ -128,8 +130,7 @@ std::string Screen::bounded(std::string_view bytes) {
     const bool is_begun = place_ == Place::kEscape || place_ == Place::kHash;
     if (code == 0x7f || (is_begun && code >= 0x80)) continue;
     if (place_ == Place::kNumbers && code >= 0x20) {
-      const bool is_digit = byte >= '0' && byte <= '9';
-      digits_ = is_digit ? digits_ + 1 : 0;
+      digits_ = is_digit(byte) ? digits_ + 1 : 0;
       if (byte == ';' || byte == ':') ++separators_;
       const bool fits = digits_ <= kMostDigits && separators_ < kMostArguments;
       if (code >= 0x40) {

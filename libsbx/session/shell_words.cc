@@ -8,6 +8,7 @@
 #include <climits>
 #include <initializer_list>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 namespace sbx {
@@ -102,9 +103,8 @@ std::optional<int> number(std::string_view text, int most) {
 }
 
 bool are_flags(std::string_view text) {
-  return text.size() < 64 && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-         });
+  return text.size() < 64 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c); });
 }
 
 // Of what was traced, that which the driver took away.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/ascii.h"
 #include "shell/marks.h"
 
 namespace sbx::shell {
@@ -13,13 +14,9 @@ namespace {
 std::uint32_t number(std::string_view text, std::size_t& at, std::size_t max, std::uint32_t base) {
   std::uint32_t value = 0;
   for (const std::size_t end = at + max; at < text.size() && at < end; ++at) {
-    const char c = text[at];
-    std::uint32_t digit = base;
-    if (c >= '0' && c <= '9') digit = static_cast<std::uint32_t>(c - '0');
-    if (c >= 'a' && c <= 'f') digit = static_cast<std::uint32_t>(c - 'a' + 10);
-    if (c >= 'A' && c <= 'F') digit = static_cast<std::uint32_t>(c - 'A' + 10);
-    if (digit >= base) break;
-    value = value * base + digit;
+    const int digit = hex_value(text[at]);
+    if (digit < 0 || static_cast<std::uint32_t>(digit) >= base) break;
+    value = value * base + static_cast<std::uint32_t>(digit);
   }
   return value;
 }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/ascii.h"
 #include "shell/parser.h"
 
 namespace sbx::shell {
@@ -145,11 +146,10 @@ class Expansion {
     }
     std::int64_t from = 0;
     std::int64_t to = 0;
-    const auto is_letter = [](const std::string& one) {
-      return one.size() == 1 &&
-             ((one[0] >= 'a' && one[0] <= 'z') || (one[0] >= 'A' && one[0] <= 'Z'));
+    const auto is_one_letter = [](const std::string& one) {
+      return one.size() == 1 && is_letter(one[0]);
     };
-    const bool letters = is_letter(first) && is_letter(last);
+    const bool letters = is_one_letter(first) && is_one_letter(last);
     if (letters) {
       from = static_cast<unsigned char>(first[0]);
       to = static_cast<unsigned char>(last[0]);

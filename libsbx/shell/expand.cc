@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "shell/braces.h"
 #include "shell/field_builder.h"
 #include "shell/operation.h"
@@ -174,7 +175,7 @@ Value Walker::base_value(const Parameter& parameter, bool& is_known) {
     is_known = scope_.has_own_name;
     return is_known ? Value{{{kSelf}}, false} : unknown_value();
   }
-  if (name == "#" || (!name.empty() && name[0] >= '0' && name[0] <= '9')) {
+  if (name == "#" || (!name.empty() && is_digit(name[0]))) {
     if (!scope_.positional) return unknown_value();
     is_known = true;
     if (name == "#") return {{std::to_string(scope_.positional->size() - 1)}, false};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "shell/arguments.h"
 #include "shell/marks.h"
@@ -208,8 +209,8 @@ Listing cut_by_count(const Fields& words, const std::optional<std::string>& inpu
   if (!is_list(input) || !parsed.operands.empty()) return std::nullopt;
   const auto* count = parsed.find("n lines");
   for (const auto& option : parsed.options) {
-    const bool is_digit = option.name.size() == 1 && option.name[0] >= '0' && option.name[0] <= '9';
-    if (!is_digit && &option != count && !is_listed(option.name, "q v quiet silent z"))
+    const bool is_count = option.name.size() == 1 && is_digit(option.name[0]);
+    if (!is_count && &option != count && !is_listed(option.name, "q v quiet silent z"))
       return std::nullopt;
   }
   // All of them, but for none or one.

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/ascii.h"
 #include "shell/marks.h"
 
 namespace sbx::shell {
@@ -73,7 +74,7 @@ std::string with_case(std::string_view operation, std::string_view value) {
       operation.size() == 2 ? result.size() : std::min<std::size_t>(1, result.size());
   for (std::size_t i = 0; i < end; ++i) {
     char& c = result[i];
-    if (operation[0] == '^' && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    if (operation[0] == '^' && is_lower(c)) c = static_cast<char>(c - 'a' + 'A');
     if (operation[0] == ',' && c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return result;

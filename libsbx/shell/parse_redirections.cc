@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "shell/parser_impl.h"
 
 namespace sbx::shell {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "shell/ansi_c.h"
 #include "shell/parser_impl.h"
 

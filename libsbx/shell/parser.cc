@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "shell/parser_impl.h"
 
 namespace sbx::shell {
@@ -41,8 +42,7 @@ bool is_declaration(std::string_view word) {
 }  // namespace
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_name_start(char c) { return is_letter(c) || c == '_'; }
 bool is_name_char(char c) { return is_name_start(c) || is_digit(c); }
 bool is_meta(char c) {
   switch (c) {

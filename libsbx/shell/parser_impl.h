@@ -11,7 +11,6 @@ bool is_blank(char c);
 bool is_meta(char c);  // ends an unquoted word
 bool is_name_start(char c);
 bool is_name_char(char c);
-bool is_digit(char c);
 
 class Parser {
  public:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "shell/marks.h"
 
 namespace sbx::shell {
@@ -77,7 +78,7 @@ class SedScript {
     for (std::size_t i = 0; i < replacement.size(); ++i) {
       const bool is_escaped = replacement[i] == '\\' && i + 1 < replacement.size();
       if (is_escaped) ++i;
-      const bool is_group = is_escaped && replacement[i] >= '0' && replacement[i] <= '9';
+      const bool is_group = is_escaped && is_digit(replacement[i]);
       made += is_group || (!is_escaped && replacement[i] == '&') ? kHole : replacement[i];
     }
     const std::size_t flags = at_;

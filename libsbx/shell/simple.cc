@@ -4,6 +4,7 @@
 #include <cctype>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "shell/options.h"
 #include "shell/parser.h"
@@ -235,7 +236,7 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
   }
   if (*program == "shift") {
     const std::string by = words.size() > 1 ? words[1].text : "1";
-    const bool is_number = by.size() == 1 && by[0] >= '0' && by[0] <= '9';
+    const bool is_number = by.size() == 1 && is_digit(by[0]);
     const std::size_t count = is_number ? static_cast<std::size_t>(by[0] - '0') : 0;
     if (is_number && scope_.positional && scope_.positional->size() > count) {
       const auto first = scope_.positional->begin() + 1;

@@ -6,10 +6,29 @@
 
 #include <set>
 
+#include "base/ascii.h"
 #include "base/error.h"
 
 namespace sbx {
 namespace {
+
+TEST(Ascii, KnowsDigitsAndLettersByTheirEdges) {
+  for (const char c : {'0', '9'}) EXPECT_TRUE(is_digit(c) && is_alphanumeric(c)) << c;
+  for (const char c : {'a', 'z', 'A', 'Z'}) EXPECT_TRUE(is_letter(c) && !is_digit(c)) << c;
+  for (const char c : {'/', ':', '@', '[', '`', '{', '\xe4'}) EXPECT_FALSE(is_alphanumeric(c)) << c;
+  EXPECT_TRUE(is_lower('z') && !is_lower('Z') && is_upper('Z') && !is_upper('z'));
+}
+
+TEST(Ascii, ReadsHexadecimalDigitsOfEitherCase) {
+  EXPECT_EQ(hex_value('0'), 0);
+  EXPECT_EQ(hex_value('9'), 9);
+  EXPECT_EQ(hex_value('a'), 10);
+  EXPECT_EQ(hex_value('F'), 15);
+  for (const char c : {'g', 'G', '/', ':', '@', '`', '\0'}) {
+    EXPECT_EQ(hex_value(c), -1) << c;
+    EXPECT_FALSE(is_hex_digit(c)) << c;
+  }
+}
 
 TEST(Text, ReadsDurationsWithUnitsAndRefusesTheRest) {
   EXPECT_EQ(parse_duration_ms("10s"), 10'000);
