@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/files.h"
 #include "batch.h"
 #include "options.h"
 #include "process.h"

@@ -105,23 +105,6 @@ Status check_owner(const OwnedFd& owner) {
   return Error{ErrorCode::kCancelled, "the caller has ended", "", ""};
 }
 
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t size = write(fd, text.data(), text.size());
-    if (size > 0) {
-      text.remove_prefix(static_cast<std::size_t>(size));
-    } else if (errno == EAGAIN) {
-      struct pollfd ready {
-        fd, POLLOUT, 0
-      };
-      poll(&ready, 1, -1);
-    } else if (errno != EINTR) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // What poll(2) calls writable takes this much at once, even where the descriptor blocks: pipe(7).
 static constexpr std::size_t kChunk = 4096;
 

@@ -34,14 +34,12 @@ Result<OwnedFd> owner_descriptor(const std::string& text);
 // Whether it is alive, where there is one. Errors: kCancelled.
 Status check_owner(const OwnedFd& owner);
 
-// Whether the text could be written whole.
-bool write_all(int fd, std::string_view text);
-
 // As much of it as is taken within a second: for what nobody has to wait for.
 void write_what_is_taken(int fd, std::string_view text);
 
-// As write_all, but a reader that never reads does not make us deaf: 0 when it was written whole,
-// -1 when it could not be, else the number of the signal that came over `signal_fd` meanwhile.
+// As write_all() of base/files.h, but a reader that never reads does not make us deaf: 0 when it
+// was written whole, -1 when it could not be, else the number of the signal that came over
+// `signal_fd` meanwhile.
 int write_answer(int fd, std::string_view text, int signal_fd);
 
 // Executes another program of this installation; the first word is its name. Comes back only with

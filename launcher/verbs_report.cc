@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "flags.h"
 #include "process.h"
 #include "verbs.h"

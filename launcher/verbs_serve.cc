@@ -9,6 +9,7 @@
 
 #include <array>
 
+#include "base/files.h"
 #include "base/hex.h"
 #include "base/text.h"
 #include "flag_table.h"

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "flag_table.h"
 #include "flags.h"
 #include "json/reader.h"

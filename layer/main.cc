@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <new>
 
 #include "action.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "report/json.h"
 
@@ -209,16 +209,6 @@ Done run(const Action& action) {
       Error{ErrorCode::kBadFlag, "no such action: '" + escape_control_bytes(action.what) + "'",
             "ACTION", nearest ? "did you mean " + std::string(*nearest) + "?" : known},
       {}};
-}
-
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t size = write(fd, text.data(), text.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(size));
-  }
-  return true;
 }
 
 // By a person, who is told an error in one line.

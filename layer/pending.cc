@@ -233,13 +233,7 @@ Status write_new(const std::string& path, const std::string& text) {
   const std::string fresh = path + ".new";
   const OwnedFd file(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file.is_open()) return layer_failure("open(" + fresh + ")", errno);
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const ssize_t size = write(file.get(), rest.data(), rest.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return layer_failure("write(" + fresh + ")", size < 0 ? errno : ENOSPC);
-    rest.remove_prefix(static_cast<std::size_t>(size));
-  }
+  if (!write_all(file.get(), text)) return layer_failure("write(" + fresh + ")", errno);
   return rename(fresh.c_str(), path.c_str()) == 0 ? Status()
                                                   : layer_failure("rename(" + path + ")", errno);
 }

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "process.h"
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/files.h"
 #include "learn/grant.h"
 #include "learn/learn.h"
 #include "learn/profile_file.h"

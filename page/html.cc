@@ -2,7 +2,6 @@
 // Text is cut before it is escaped, so that a page is bounded by what was asked for.
 #include "html.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +10,7 @@
 #include <iterator>
 
 #include "assets.h"
+#include "base/files.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -161,20 +161,7 @@ void Html::add(std::string_view bytes) {
 }
 
 void Html::flush() {
-  std::string_view rest = buffer_;
-  while (!rest.empty() && error_ == 0) {
-    const ssize_t size = write(fd_, rest.data(), rest.size());
-    if (size > 0) {
-      rest.remove_prefix(static_cast<std::size_t>(size));
-    } else if (size < 0 && errno == EAGAIN) {
-      struct pollfd ready {
-        fd_, POLLOUT, 0
-      };
-      poll(&ready, 1, -1);
-    } else if (size == 0 || errno != EINTR) {
-      error_ = size == 0 ? EIO : errno;
-    }
-  }
+  if (error_ == 0 && !write_all(fd_, buffer_)) error_ = errno;
   buffer_.clear();
 }
 

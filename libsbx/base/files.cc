@@ -2,6 +2,7 @@
 // read(2) and getdents64(2), with their errors told apart from the end.
 #include "base/files.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,6 +70,26 @@ Result<std::string> read_file_at(int dirfd, const char* path, std::size_t most) 
 }
 
 // getdents64(2) itself: readdir(3) asks three things more of a descriptor before it begins.
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = write(fd, text.data(), text.size());
+    if (size > 0) {
+      text.remove_prefix(static_cast<std::size_t>(size));
+    } else if (size == 0) {
+      errno = ENOSPC;
+      return false;
+    } else if (errno == EAGAIN) {
+      struct pollfd ready {
+        fd, POLLOUT, 0
+      };
+      poll(&ready, 1, -1);
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
 Listing::Listing(int dirfd, const char* path, int flags)
     : directory_(openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags)) {
   if (directory_.is_open()) entries_ = std::make_unique_for_overwrite<char[]>(kEntriesSize);

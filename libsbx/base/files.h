@@ -6,8 +6,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 
+#include <cerrno>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/owned_fd.h"
 #include "base/result.h"
@@ -34,6 +36,12 @@ Result<std::string> read_file_at(int dirfd, const char* path, std::size_t most);
 inline Result<std::string> read_file(const std::string& path, std::size_t most) {
   return read_file_at(AT_FDCWD, path.c_str(), most);
 }
+
+// All of the text; a descriptor that does not block is waited for. False: errno says why not.
+bool write_all(int fd, std::string_view text);
+
+// Whether nothing is there: any other failure of a call must not pass for that.
+constexpr bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }
 
 // The entries of one directory, but for "." and "..". One that is closed has none, and errno says
 // why it could not be opened.

@@ -38,14 +38,8 @@ int exit_status(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : 255;
 }
 
-Status write_all(int fd, const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t size = ::write(fd, text.data() + done, text.size() - done);
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return words("Write to info_fd", errno);
-    done += static_cast<std::size_t>(size);
-  }
-  return {};
+Status tell(int fd, std::string_view text) {
+  return write_all(fd, text) ? Status() : words("Write to info_fd", errno);
 }
 
 // The command does not get what was meant for the launcher.
@@ -161,13 +155,13 @@ std::string namespace_list(const Options& options, pid_t pid, const char* separa
 Status tell_start(const Options& options, const Spawned& spawned) {
   const pid_t pid = pid_outside(spawned);
   if (options.info_fd >= 0) {
-    SBX_CHECK_OK(write_all(options.info_fd, "{\n    \"child-pid\": " + std::to_string(pid) +
-                                                namespace_list(options, pid, "\n    ") + "\n}\n"));
+    SBX_CHECK_OK(tell(options.info_fd, "{\n    \"child-pid\": " + std::to_string(pid) +
+                                           namespace_list(options, pid, "\n    ") + "\n}\n"));
     ::close(options.info_fd);
   }
   if (options.json_status_fd >= 0) {
-    SBX_CHECK_OK(write_all(options.json_status_fd, "{ \"child-pid\": " + std::to_string(pid) +
-                                                       namespace_list(options, pid, " ") + " }\n"));
+    SBX_CHECK_OK(tell(options.json_status_fd, "{ \"child-pid\": " + std::to_string(pid) +
+                                                  namespace_list(options, pid, " ") + " }\n"));
   }
   if (options.userns_block_fd >= 0) {
     char byte = 0;
@@ -233,7 +227,7 @@ Result<int> supervise(const Options& options, const LaunchPlan& plan) {
   if (options.json_status_fd >= 0 && is_executed) {
     // Nobody may listen any more; the exit status stands all the same.
     const Status told =
-        write_all(options.json_status_fd, "{ \"exit-code\": " + std::to_string(status) + " }\n");
+        tell(options.json_status_fd, "{ \"exit-code\": " + std::to_string(status) + " }\n");
     static_cast<void>(told.ok());
   }
   return status;

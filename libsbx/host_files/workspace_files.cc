@@ -86,15 +86,6 @@ std::string random_name() {
   return name;
 }
 
-bool write_whole(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t size = write(fd, text.data(), text.size());
-    if (size < 0 && errno != EINTR) return false;
-    if (size > 0) text.remove_prefix(static_cast<std::size_t>(size));
-  }
-  return true;
-}
-
 class FileWriter {
  public:
   FileWriter(const std::string& workspace, const std::vector<RequestFile>& files, const View& view)
@@ -377,7 +368,7 @@ class FileWriter {
                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file.is_open()) return failed(index, target.path, "openat");
     target.state = State::kStaged;
-    if (!write_whole(file.get(), files_[index].content)) {
+    if (!sbx::write_all(file.get(), files_[index].content)) {
       return failed(index, target.path, "write");
     }
     if (!give_away(file.get(), target.path)) return failed(index, target.path, "fchown");

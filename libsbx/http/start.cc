@@ -36,12 +36,7 @@ Result<std::string> whole(const OwnedFd& file) {
 }
 
 Status write_whole(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = write(fd, text.data(), text.size());
-    if (count <= 0) return failed("write");
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return {};
+  return write_all(fd, text) ? Status() : failed("write");
 }
 
 Result<NetworkProfile> read_rules(std::string_view text) {

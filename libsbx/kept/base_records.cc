@@ -258,13 +258,7 @@ Status BaseRecords::save(const std::string& path) {
   }
   const OwnedFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!file.is_open()) return layer_failure("open(" + path + ")", errno);
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const ssize_t size = write(file.get(), rest.data(), rest.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return layer_failure("write(" + path + ")", size < 0 ? errno : ENOSPC);
-    rest.remove_prefix(static_cast<std::size_t>(size));
-  }
+  if (!write_all(file.get(), text)) return layer_failure("write(" + path + ")", errno);
   fresh_.clear();
   return {};
 }

@@ -52,16 +52,6 @@ Result<OwnedFd> memory_file(const char* name) {
   return failed("memfd_create");
 }
 
-bool write_whole(int fd, const char* text, std::size_t size) {
-  while (size > 0) {
-    const ssize_t count = write(fd, text, size);
-    if (count <= 0) return false;
-    text += count;
-    size -= static_cast<std::size_t>(count);
-  }
-  return true;
-}
-
 // The compiler must not find out that nobody reads it any more.
 void wipe(char* text, std::size_t size) { explicit_bzero(text, size); }
 
@@ -83,8 +73,8 @@ void forget(const std::string& name, Environment& inherited) {
 template <typename Variables>
 Status write_variables(int fd, const Variables& variables) {
   for (const auto& [name, value] : variables) {
-    if (!write_whole(fd, name.data(), name.size()) || !write_whole(fd, "=", 1) ||
-        !write_whole(fd, value.c_str(), value.size() + 1)) {
+    if (!write_all(fd, name) || !write_all(fd, "=") ||
+        !write_all(fd, {value.c_str(), value.size() + 1})) {
       return failed("write");
     }
   }
@@ -213,7 +203,7 @@ Result<std::shared_ptr<HttpPolicy>> HttpProcess::policy_for(
   }
   made.policy->trust_path = trust_path_;
   SBX_TRY(made.rules, memory_file("sbx-http-rules"));
-  if (!write_whole(made.rules.get(), text.c_str(), text.size() + 1)) return failed("write");
+  if (!write_all(made.rules.get(), {text.c_str(), text.size() + 1})) return failed("write");
   SBX_CHECK_OK(write_variables(made.rules.get(), set));
   SBX_TRY(made.state, memory_file("sbx-http-state"));
   SBX_TRY(Child child, start_with(made));

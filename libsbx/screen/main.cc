@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/files.h"
 #include "jail/jail.h"
 #include "screen/frames.h"
 #include "screen/screen.h"
@@ -26,16 +27,6 @@ constexpr itimerval kLongestWork = {{0, 0}, {2, 0}};
 constexpr auto kCalls =
     std::to_array<int>({SYS_read, SYS_write, SYS_munmap, SYS_mremap, SYS_brk, SYS_madvise,
                         SYS_exit_group, SYS_restart_syscall, SYS_setitimer});
-
-bool write_all(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t size = write(kSocket, text.data(), text.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(size));
-  }
-  return true;
-}
 
 std::string answer(const sbx::Screen& screen) {
   std::string text;
@@ -62,7 +53,7 @@ bool handle(sbx::Screen& screen, const sbx::ScreenFrame& frame) {
   } else if (frame.kind == 'P') {
     sbx::append_frame(out, 'P', screen.repaint());
   }
-  return write_all(out);
+  return sbx::write_all(kSocket, out);
 }
 
 void serve() {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <set>
+#include <thread>
 
 #include "base/hex.h"
 #include "support/temp_dir.h"
@@ -24,6 +25,32 @@ TEST(RealPath, SaysWhyThereIsNone) {
   const test::TempDir dir;
   EXPECT_EQ(real_path(dir.at("missing")).error().sys_errno, ENOENT);
   EXPECT_EQ(real_path(dir.symlink("loop", "loop")).error().sys_errno, ELOOP);
+}
+
+TEST(WriteAll, WaitsForADescriptorThatDoesNotBlock) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  OwnedFd in(ends[0]);
+  const OwnedFd out(ends[1]);
+  const std::string text(std::size_t{1} << 20, 'x');  // more than a pipe holds
+  std::string read_back;
+  std::thread reader([&] {
+    char buffer[4096];
+    while (read_back.size() < text.size()) {
+      const ssize_t size = read(in.get(), buffer, sizeof buffer);
+      if (size > 0) read_back.append(buffer, static_cast<std::size_t>(size));
+    }
+  });
+  EXPECT_TRUE(write_all(out.get(), text));
+  reader.join();
+  EXPECT_TRUE(read_back == text);
+}
+
+TEST(WriteAll, SaysWhyNot) {
+  const OwnedFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
+  EXPECT_TRUE(write_all(full.get(), ""));
+  EXPECT_FALSE(write_all(full.get(), "x"));
+  EXPECT_EQ(errno, ENOSPC);
 }
 
 TEST(Companion, LiesBesideTheProgram) {
