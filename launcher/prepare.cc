@@ -129,7 +129,7 @@ Result<std::optional<std::string>> real_where_there(const std::string& path) {
   Result<std::string> real = real_path(path);
   if (real.ok()) return std::optional(std::move(real).value());
   const int error = real.error().sys_errno;
-  if (error == ENOENT || error == ENOTDIR || (error == EACCES && is_closed_to_us(path))) {
+  if (is_missing(error) || (error == EACCES && is_closed_to_us(path))) {
     return std::optional<std::string>();
   }
   return Error{ErrorCode::kPathRefused,

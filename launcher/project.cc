@@ -111,7 +111,7 @@ Result<bool> untrust_project(const std::string& path, const Environment& environ
   SBX_TRY(const std::string directory, trust_directory(environment));
   const std::string record = directory + "/" + sha256_hex(path);
   if (unlink(record.c_str()) == 0) return true;
-  if (errno == ENOENT || errno == ENOTDIR) return false;
+  if (is_missing(errno)) return false;
   return failed("unlink(" + record + ")", errno);
 }
 

@@ -100,7 +100,7 @@ Result<Blob> kept_blob(const Touched& touched, const std::string& path, std::siz
   if (touched.now.kind != BaseRecord::kFile) return Blob{};
   const OwnedFd file = open_kept(touched);
   if (!file.is_open()) {
-    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ESTALE) return Blob{};
+    if (is_missing(errno) || errno == ELOOP || errno == ESTALE) return Blob{};
     return Error{ErrorCode::kPathRefused, "cannot be read: " + escape_control_bytes(path), path,
                  ""};
   }

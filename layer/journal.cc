@@ -12,6 +12,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 #include "base/text.h"
 #include "host_files/user_attributes.h"
@@ -128,13 +129,13 @@ class Stepper {
     const bool never_was =
         back_ && from.kind == BaseRecord::kDirectory && to.kind == BaseRecord::kDirectory;
     if (!directory_.is_open()) {
-      const bool is_missing = errno == ENOENT || errno == ENOTDIR;
+      const bool has_no_way = is_missing(errno);
       const bool is_elsewhere = errno == ELOOP;
       // Below the symlink that a step has made of the directory.
       const bool is_gone =
-          is_missing || (is_elsewhere && lies_below_any(step.path, symlinks_.at(step.root)));
+          has_no_way || (is_elsewhere && lies_below_any(step.path, symlinks_.at(step.root)));
       if (is_gone && (to.kind == BaseRecord::kAbsent || never_was)) return {};
-      return is_missing || is_elsewhere ? changed() : failed("open the directory of");
+      return has_no_way || is_elsewhere ? changed() : failed("open the directory of");
     }
     temporary_ = ".sbx-" + epoch_.substr(epoch_.rfind('/') + 1) + "-" + std::to_string(number);
     SBX_CHECK_OK(clear_temporary(from, to));

@@ -89,7 +89,7 @@ class Search {
  private:
   // What may not be searched cannot be executed by a command of the same caller either.
   void note(const char* call, const std::string& path, int error = errno) {
-    if (error == ENOENT || error == ENOTDIR || error == EACCES || !failure_.ok()) return;
+    if (is_missing(error) || error == EACCES || !failure_.ok()) return;
     failure_ =
         Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
               path, "whether a denied program is there is not known: run again", error};

@@ -226,7 +226,7 @@ class Search {
 
   // What is missing, or shut to the caller as it is to a command, has nothing to hide.
   void pass_over(const char* call, const std::string& path, int error = errno) {
-    if (error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP) return;
+    if (is_missing(error) || error == EACCES || error == ELOOP) return;
     if (failure_.ok()) {
       failure_ =
           Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),

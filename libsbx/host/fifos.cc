@@ -24,9 +24,7 @@ Error look_failed(const char* call, const std::string& path) {
 
 // What is gone by now, no directory any more, or closed to the caller. Anything else could leave a
 // FIFO unseen.
-bool is_nothing_to_see(int error) {
-  return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EACCES;
-}
+bool is_nothing_to_see(int error) { return is_missing(error) || error == ELOOP || error == EACCES; }
 
 // One more than kMaxHiddenFifos where there are more.
 Result<std::vector<Node>> find_fifos(const std::string& base) {

@@ -234,7 +234,7 @@ Status hold_worktrees(const Policy& policy, const std::string& common, View& vie
   };
   std::vector<Node> held;
   Listing listing(top);
-  if (!listing.is_open() && (errno == ENOENT || errno == ENOTDIR)) return {};
+  if (!listing.is_open() && is_missing(errno)) return {};
   while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
     Node node = node_at(join_path(top, entry->d_name));
     const ViewRoot* const root = root_of(view, node.path);

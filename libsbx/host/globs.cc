@@ -85,7 +85,7 @@ class Walk {
 
   // What the command could neither search nor open up holds nothing for it.
   void note_unlisted(int dirfd, const char* name, const std::string& path, int error) {
-    if (error == ENOENT || error == ENOTDIR || error == ELOOP) return;
+    if (is_missing(error) || error == ELOOP) return;
     struct stat info {};
     const bool is_closed =
         error == EACCES && fstatat(dirfd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&

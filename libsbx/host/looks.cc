@@ -39,8 +39,6 @@ Node node_at(const std::string& path) {
   return {path, node_kind(info.st_mode), info.st_dev, info.st_ino};
 }
 
-bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }
-
 Error look_failed(const char* call, const std::string& path, int error) {
   return Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
                path, "what is to be hidden or held there is not known: run again", error};

@@ -13,9 +13,6 @@
 
 namespace sbx {
 
-// Whether nothing is there: any other failure must not pass for that.
-bool is_missing(int error);
-
 class Looks {
  public:
   // The first that failed, else success. Errors: kPathRefused.

@@ -32,7 +32,7 @@ constexpr int kMaxModuleDepth = 8;        // their names may hold slashes, and t
 
 // What cannot be looked at must not pass for missing: it would not be protected.
 void note_failure(const char* call, const std::string& path, int error, Status& failure) {
-  if (error == ENOENT || error == ENOTDIR || !failure.ok()) return;
+  if (is_missing(error) || !failure.ok()) return;
   failure =
       Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
             path, "whether a protected path is there is not known", error};

@@ -262,7 +262,7 @@ class Roots {
     if (!base.ok()) {
       const int error = base.error().sys_errno;
       const bool is_closed = error == EACCES && is_closed_to_us(head);
-      if (error == ENOENT || error == ENOTDIR || is_closed) return {};
+      if (is_missing(error) || is_closed) return {};
       return Error{ErrorCode::kPathRefused,
                    "cannot be looked at: " + head + ": " + errno_text(error), root.where,
                    "name a directory that can be searched", error};

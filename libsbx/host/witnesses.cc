@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/files.h"
+
 namespace sbx {
 namespace {
 
@@ -46,7 +48,7 @@ bool Witnesses::add(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) {
     // What opens a closed directory changes the times of that, which is asked next.
-    const bool is_told_above = errno == ENOENT || errno == ENOTDIR || errno == EACCES;
+    const bool is_told_above = is_missing(errno) || errno == EACCES;
     if (!is_told_above) give_up();
     return !is_told_above;
   }

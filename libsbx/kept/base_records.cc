@@ -160,8 +160,7 @@ BaseRecord look_at_real(int root, const std::string& path, std::int64_t* changed
   if (!stat_beneath(root, path, info)) {
     // What lies behind a symlink, or below a file, is not there under this name; nor is anything
     // under one that no call takes.
-    const bool is_absent =
-        errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG;
+    const bool is_absent = is_missing(errno) || errno == ELOOP || errno == ENAMETOOLONG;
     if (!is_absent) record.kind = BaseRecord::kUnknown;
     return record;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a layer shows at one path, and a request's files → the directory that the layer writes to,
 // as the kernel would copy them up: the directories on the way are made there first.
+#include "base/files.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -33,7 +35,7 @@ std::optional<NodeKind> KeptLayer::shown_kind(std::size_t root, const std::strin
   for (std::size_t at = path.find('/');; at = path.find('/', at + 1)) {
     struct stat shown {};
     const std::size_t level = find_level(levels, path.substr(0, at), shown);
-    if (level == levels.size() && errno != ENOENT && errno != ENOTDIR) return std::nullopt;
+    if (level == levels.size() && !is_missing(errno)) return std::nullopt;
     if (level == levels.size() || is_whiteout(shown)) return NodeKind::kMissing;
     if (at == std::string::npos) return node_kind(shown.st_mode);
     if (!S_ISDIR(shown.st_mode)) return NodeKind::kMissing;

@@ -167,7 +167,7 @@ std::size_t find_level(std::vector<OwnedFd>& levels, const std::string& path, st
   std::size_t found = 0;
   errno = ENOENT;
   while (found < levels.size() && !stat_beneath(levels[found].get(), path, info)) {
-    if (errno != ENOENT && errno != ENOTDIR) return levels.size();
+    if (!is_missing(errno)) return levels.size();
     ++found;
   }
   if (found == levels.size() || !S_ISDIR(info.st_mode)) return found;

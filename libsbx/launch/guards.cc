@@ -18,6 +18,7 @@
 #include <climits>
 #include <cstring>
 
+#include "base/files.h"
 #include "launch/descriptors.h"
 #include "launch/mounts.h"
 #include "launch/tree.h"
@@ -38,8 +39,6 @@ int open_directory(const char* path, std::uint64_t flags) {
                          sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks};
   return sys::openat2(AT_FDCWD, path, how);
 }
-
-bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }
 
 int watch_by_inotify(ChildContext& context, const char* path) {
   if (context.inotify < 0) context.inotify = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/files.h"
 #include "launch/child.h"
 #include "launch/descriptors.h"
 #include "launch/handover.h"
@@ -65,7 +66,7 @@ int exec_first(const ChildContext& context) {
     const int error = exec(context, *path, context.argv);
     if (error == ENOEXEC) exec_by_shell(context, *path);
     if (error == EACCES) result = EACCES;
-    if (error != ENOENT && error != ENOTDIR && error != EACCES) return error;
+    if (!is_missing(error) && error != EACCES) return error;
   }
   return result;
 }

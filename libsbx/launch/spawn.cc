@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/files.h"
 #include "base/pointers.h"
 #include "launch/child.h"
 #include "launch/descriptors.h"
@@ -315,7 +316,7 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
   }
   if (op.is<op::Execute>()) {
     const std::string program = plan.argv.empty() ? "" : plan.argv.front();
-    if (error == ENOENT || error == ENOTDIR) {
+    if (is_missing(error)) {
       return Error{ErrorCode::kNotFound, "no such program inside the sandbox: " + program, "execve",
                    program.find('/') == std::string::npos
                        ? "show its directory with --ro, or name it by its full path"

@@ -43,7 +43,7 @@ std::string path_below(std::string directory, std::string_view name) {
 }
 
 Error cannot_open(const std::string& path, int error) {
-  const bool absent = error == ENOENT || error == ENOTDIR;
+  const bool absent = is_missing(error);
   return {.code = absent ? ErrorCode::kProfileNotFound : ErrorCode::kPathRefused,
           .message = "cannot open the profile " + path + ": " + errno_text(error),
           .where = "",

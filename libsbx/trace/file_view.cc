@@ -125,7 +125,7 @@ std::optional<FileRefusal> FileView::in_proc(const NamedFile& file, const std::s
 
 std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std::string& path,
                                                int error) {
-  if (error != ENOENT && error != ENOTDIR && error != EACCES) return std::nullopt;
+  if (!is_missing(error) && error != EACCES) return std::nullopt;
   const bool has_shm = has_scratch(policy_.sandbox) && is_below(path, "/dev/shm");
   if (is_own(path) || has_shm || path.empty()) return std::nullopt;
   // It is in ~/.gitconfig then.
