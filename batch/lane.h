@@ -48,7 +48,7 @@ class Lane {
 
   std::optional<Helper> helper_;
   Child child_;
-  LineReader in_{std::size_t{256} << 20};
+  LineReader in_{kMostAnswerBytes};
   LineQueue out_;
   bool is_open_ = true;
   bool has_spoken_ = false;

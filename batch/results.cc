@@ -18,8 +18,6 @@
 namespace sbx::batch {
 namespace {
 
-// A result holds two streams of a command; more than this no profile keeps.
-constexpr std::size_t kMostLineBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostHeld = 65'536;
 constexpr std::size_t kMostHeldBytes = std::size_t{1} << 30;
 constexpr std::size_t kMostQueuedBytes = std::size_t{8} << 20;
@@ -115,7 +113,7 @@ Status visit_lines(int fd, off_t end, const std::string& path, const Visit& visi
       buffer.clear();
     }
     buffer += rest;
-    if (buffer.size() > kMostLineBytes) {
+    if (buffer.size() > kMostAnswerBytes) {
       return unwritable(path, "it has a line that does not end",
                         "name a file that sbx-run batch wrote");
     }

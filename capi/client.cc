@@ -25,8 +25,6 @@
 namespace sbx {
 namespace {
 
-// A line of the server's: it gives up on a client for which half of that waits (docs/sessions.md).
-constexpr std::size_t kMostLineBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostFirstLineBytes = std::size_t{1} << 20;
 constexpr std::string_view kAnswerBegins = R"({"jsonrpc":"2.0","id":)";
 constexpr const char* kTooLong =
@@ -262,7 +260,7 @@ void Client::read_some() {
   }
   buffer_.erase(0, begin);
   scanned_ = buffer_.size();
-  if (scanned_ > (wants_first_line_ ? kMostFirstLineBytes : kMostLineBytes)) skip_line();
+  if (scanned_ > (wants_first_line_ ? kMostFirstLineBytes : kMostAnswerBytes)) skip_line();
 }
 
 // Of an answer its call fails, and no other.

@@ -85,7 +85,7 @@ class SessionClient {
 
   OwnedFd fd_;
   std::string greeting_;
-  LineReader reader_{std::size_t{256} << 20};
+  LineReader reader_{kMostAnswerBytes};
   unsigned last_id_ = 0;
   unsigned awaited_ = 0;  // the call that is waited for
   int signal_fd_ = -1;

@@ -59,7 +59,7 @@ int status_of(const json& answer) {
 }
 
 json parsed(const std::string& text) {
-  Result<json> value = read_json_strict(text, {std::size_t{256} << 20, 128});
+  Result<json> value = read_json_strict(text, {kMostAnswerBytes, 128});
   return value.ok() ? std::move(value).value() : json();
 }
 

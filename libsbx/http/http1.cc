@@ -13,7 +13,6 @@
 namespace sbx::http {
 namespace {
 
-constexpr auto kLinger = std::chrono::seconds(2);
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 
 // RFC 6455, section 4.2.2.

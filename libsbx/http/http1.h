@@ -3,6 +3,7 @@
 // other, and their answers. What goes on is written anew from what was read.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,9 @@
 #include "http/stream.h"
 
 namespace sbx::http {
+
+// So long may a client that has its answer still write, which is thrown away.
+inline constexpr auto kLinger = std::chrono::seconds(2);
 
 // What speaks once both sides are connected.
 class Dialogue {

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kMostWaiting = std::size_t{1} << 20;  // to one side, before its window
 constexpr std::size_t kMostHeads = std::size_t{1} << 20;    // of all requests that are on their way
-constexpr auto kLinger = std::chrono::seconds(2);
 
 }  // namespace
 

@@ -24,7 +24,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostSecret = std::size_t{16} << 10;
 constexpr std::chrono::seconds kLimit{10};
 
 Error bad(const std::string& where, std::string message, std::string hint) {

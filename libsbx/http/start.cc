@@ -22,7 +22,6 @@ namespace sbx::http {
 namespace {
 
 constexpr std::size_t kMostFile = std::size_t{16} << 20;
-constexpr std::size_t kMostBundle = std::size_t{8} << 20;
 constexpr std::size_t kLeastSearched = 6;
 
 Error failed(const char* call) {

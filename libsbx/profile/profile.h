@@ -137,6 +137,10 @@ struct SecretSource {
   friend bool operator==(const SecretSource&, const SecretSource&) = default;
 };
 
+// What the source of a credential's value, and a file of authorities, may hold.
+inline constexpr std::size_t kMostSecret = std::size_t{16} << 10;
+inline constexpr std::size_t kMostBundle = std::size_t{8} << 20;
+
 // A secret that the gateway puts into requests: into exactly one of header, basic and query.
 struct Credential {
   std::string name;  // of the variable that holds its placeholder

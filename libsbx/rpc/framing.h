@@ -16,6 +16,9 @@
 namespace sbx {
 
 constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20;
+// Of the server's own lines: a result holds two streams of a command, and the server gives up on a
+// client for which half of that waits.
+constexpr std::size_t kMostAnswerBytes = std::size_t{256} << 20;
 
 struct Line {
   std::string text;          // without its end ("\n" or "\r\n")

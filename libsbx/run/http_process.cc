@@ -33,7 +33,6 @@ namespace {
 
 constexpr std::size_t kMostMessage = std::size_t{64} << 10;
 constexpr std::size_t kMostFds = 3;
-constexpr std::size_t kMostBundle = std::size_t{8} << 20;
 constexpr std::chrono::seconds kLongestSource{12};  // sbx-http gives a command ten
 constexpr std::chrono::seconds kLongestRenewal{10};
 constexpr std::chrono::seconds kLookEvery{5};
@@ -108,7 +107,6 @@ std::uint64_t number_of(std::string_view word) {
 }  // namespace
 
 std::vector<std::string> values_in_files(const std::vector<Credential>& credentials) {
-  constexpr std::size_t kMostSecret = std::size_t{16} << 10;
   std::vector<std::string> values;
   for (const Credential& each : credentials) {
     if (!each.from.file) continue;
