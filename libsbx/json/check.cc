@@ -81,7 +81,7 @@ class Walk {
     if (!value.is_object()) return wrong_type(value, "an object", place);
     for (const auto& [key, member] : value.get_ref<const json::object_t&>()) {
       const Place here{place, key, 0};
-      if (const FieldSpec* field = find(spec, key)) {
+      if (const FieldSpec* field = spec.find(key)) {
         check(member, field->value, &here);
       } else if (const FieldSpec* list = spec.appendable ? find_appended(spec, key) : nullptr) {
         appended(value, member, *list, &here);
@@ -101,15 +101,9 @@ class Walk {
   std::vector<Error> take() && { return std::move(errors_); }
 
  private:
-  static const FieldSpec* find(const ObjectSpec& spec, std::string_view key) {
-    const auto at = std::find_if(spec.fields.begin(), spec.fields.end(),
-                                 [&](const FieldSpec& field) { return field.name == key; });
-    return at == spec.fields.end() ? nullptr : &*at;
-  }
-
   static const FieldSpec* find_appended(const ObjectSpec& spec, std::string_view key) {
     if (!key.starts_with('+')) return nullptr;
-    const FieldSpec* field = find(spec, key.substr(1));
+    const FieldSpec* field = spec.find(key.substr(1));
     return field != nullptr && field->value.kind == Kind::kList ? field : nullptr;
   }
 
@@ -128,7 +122,7 @@ class Walk {
 
   void unknown(std::string_view key, const ObjectSpec& spec, const Place* place) {
     std::string hint;
-    if (spec.appendable && key.starts_with('+') && find(spec, key.substr(1)) != nullptr) {
+    if (spec.appendable && key.starts_with('+') && spec.find(key.substr(1)) != nullptr) {
       hint = "only lists can be appended to: write \"" + std::string(key.substr(1)) + "\"";
     } else {
       std::vector<std::string_view> known;

@@ -17,12 +17,6 @@ const void* member_of(const FieldSpec& field, const void* object) {
   return field.member.of(const_cast<void*>(object));  // NOLINT(*-const-cast): only an address
 }
 
-const FieldSpec* find(const ObjectSpec& spec, std::string_view key) {
-  const auto at = std::find_if(spec.fields.begin(), spec.fields.end(),
-                               [&](const FieldSpec& field) { return field.name == key; });
-  return at == spec.fields.end() ? nullptr : &*at;
-}
-
 bool is_first_value(const ValueSpec& spec, const ordered_json& value) {
   return spec.kind == Kind::kEnum ? value == spec.names.front() : value == false;
 }
@@ -50,11 +44,17 @@ void append_canonical(std::string& out, const ordered_json& value) {
 
 }  // namespace
 
+const FieldSpec* ObjectSpec::find(std::string_view key) const {
+  const auto at = std::find_if(fields.begin(), fields.end(),
+                               [&](const FieldSpec& field) { return field.name == key; });
+  return at == fields.end() ? nullptr : &*at;
+}
+
 void decode_object(const ObjectSpec& spec, const json& document, void* object,
                    const std::string& pointer, std::vector<Error>& errors) {
   for (const auto& [key, value] : document.get_ref<const json::object_t&>()) {
     const bool append = spec.appendable && key.starts_with('+');
-    const FieldSpec* row = find(spec, append ? std::string_view(key).substr(1) : key);
+    const FieldSpec* row = spec.find(append ? std::string_view(key).substr(1) : key);
     if (row == nullptr || row->member.codec == nullptr || row->member.codec->decode == nullptr) {
       continue;
     }

@@ -83,6 +83,9 @@ struct FieldSpec {
 struct ObjectSpec {
   std::span<const FieldSpec> fields;
   bool appendable = false;  // a list field KEY may also be written "+KEY": appended to a parent's
+
+  // Null where there is none.
+  const FieldSpec* find(std::string_view key) const;
 };
 
 }  // namespace sbx
