@@ -86,7 +86,7 @@ std::vector<LimitText> limits_of(const HostFacts& facts) {
   return out;
 }
 
-constexpr const char* kCgroupMend =
+constexpr const char* kCgroupHint =
     "sbx-run --scope … where systemd runs (or run sbx-run as a service with Delegate=yes)";
 Obstacle obstacle_of(Layer layer, const HostFacts& facts) {
   const Obstacle& own = facts.obstacle(layer);
@@ -130,7 +130,7 @@ void append_line(std::string& text, std::string_view line) {
 
 void append_obstacle(std::string& text, const Obstacle& obstacle) {
   append_line(text, fmt::format("{:15}why:  {}", "", obstacle.reason));
-  if (!obstacle.mend.empty()) append_line(text, fmt::format("{:15}mend: {}", "", obstacle.mend));
+  if (!obstacle.hint.empty()) append_line(text, fmt::format("{:15}mend: {}", "", obstacle.hint));
 }
 
 void append_managed(std::string& text, const Result<Managed>& managed) {
@@ -213,7 +213,7 @@ std::string write_text(const HostFacts& facts, bool runs, const HostHints& hints
   }
   if (facts.cgroup.base.empty()) {
     append_line(text, "  cgroup2 cannot be used: " + facts.cgroup.reason);
-    append_line(text, fmt::format("{:15}mend: {}", "", kCgroupMend));
+    append_line(text, fmt::format("{:15}mend: {}", "", kCgroupHint));
   } else {
     append_line(text, "  cgroup2 boxes are made in " + facts.cgroup.base);
   }
@@ -239,7 +239,7 @@ Json layer_to_json(const LayerText& layer, const HostFacts& facts) {
           {"gives", layer.gives},
           {"detail", or_null(detail_of(layer.layer, facts))},
           {"reason", or_null(obstacle.reason)},
-          {"mend", or_null(obstacle.mend)}};
+          {"mend", or_null(obstacle.hint)}};
 }
 
 Json surroundings_to_json(const SurroundingsText& where, bool runs) {
@@ -273,14 +273,14 @@ std::string write_json(const HostFacts& facts, bool runs, const HostHints& hints
       {"seccomp", {{"filter", facts.seccomp_filter}, {"notify", facts.seccomp_notify}}},
       {"clone3", facts.clone3},
       {"proc",
-       {{"mountable", can_mount_proc(facts)}, {"mend", proc.present() ? Json(proc.mend) : Json()}}},
+       {{"mountable", can_mount_proc(facts)}, {"mend", proc.present() ? Json(proc.hint) : Json()}}},
       {"limits", limits},
       {"cgroup",
        {{"available", has_cgroup},
         {"base", has_cgroup ? Json(facts.cgroup.base) : Json()},
         {"must_move", facts.cgroup.must_move},
         {"reason", has_cgroup ? Json() : Json(facts.cgroup.reason)},
-        {"mend", has_cgroup ? Json() : Json(kCgroupMend)}}},
+        {"mend", has_cgroup ? Json() : Json(kCgroupHint)}}},
       {"overlay", {{"on_tmpfs", facts.overlay_on_tmpfs}}},
       {"kept_layers", layers_to_json(kept)},
       {"apparmor",

@@ -75,14 +75,14 @@ void read_kernel_facts(HostFacts& facts) {
       "landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION): " + errno_text(errno);
   if (errno == EOPNOTSUPP) {
     obstacle.reason += "; Landlock is built into this kernel but not enabled at boot";
-    obstacle.mend =
+    obstacle.hint =
         "boot with lsm=landlock,… (put landlock first in the list that "
         "/sys/kernel/security/lsm shows)";
   } else {
     obstacle.reason +=
         "; the kernel is older than 5.13, built without Landlock, or a seccomp "
         "filter hides the call";
-    obstacle.mend = "run a kernel with CONFIG_SECURITY_LANDLOCK=y and lsm=landlock,… at boot";
+    obstacle.hint = "run a kernel with CONFIG_SECURITY_LANDLOCK=y and lsm=landlock,… at boot";
   }
 }
 

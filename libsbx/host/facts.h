@@ -20,7 +20,7 @@ namespace sbx {
 // the way, as far as known.
 struct Obstacle {
   std::string reason;  // "unshare(CLONE_NEWUSER): EPERM: …; AppArmor restricts user namespaces"
-  std::string mend;    // the exact command or setting
+  std::string hint;    // the exact command or setting
   int sys_errno = 0;
   bool present() const { return !reason.empty(); }
 };

@@ -81,7 +81,7 @@ const char* unseal(const HostHints& hints) {
 
 struct Cause {
   std::string text;
-  std::string mend;
+  std::string hint;
 };
 
 Cause cause_of_enospc(Layer layer, const HostHints& hints) {
@@ -261,7 +261,7 @@ Obstacle explain(Layer layer, const Attempt& attempt, const HostHints& hints) {
   obstacle.reason = attempt.call;
   if (attempt.timed_out) {
     obstacle.reason += ": no answer within 2 s; the probe was killed";
-    obstacle.mend = "see the kernel log (dmesg), and try again on a less busy machine";
+    obstacle.hint = "see the kernel log (dmesg), and try again on a less busy machine";
     return obstacle;
   }
   obstacle.reason += ": " + errno_text(attempt.error);
@@ -275,10 +275,10 @@ Obstacle explain(Layer layer, const Attempt& attempt, const HostHints& hints) {
   } else if (hints.seccomp_filtered) {
     cause = {"a seccomp filter refuses it", unseal(hints)};
   } else {
-    cause.mend = "see the kernel log (dmesg)";
+    cause.hint = "see the kernel log (dmesg)";
   }
   if (!cause.text.empty()) obstacle.reason += "; " + cause.text;
-  obstacle.mend = cause.mend;
+  obstacle.hint = cause.hint;
   return obstacle;
 }
 

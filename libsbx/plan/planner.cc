@@ -22,7 +22,7 @@ Error unavailable(Layer layer, const Obstacle& obstacle) {
   Error error{ErrorCode::kLayerUnavailable,
               std::string("the required layer '") + layer_name(layer) +
                   "' cannot be had: " + obstacle.reason,
-              "/isolation/require", obstacle.mend, obstacle.sys_errno};
+              "/isolation/require", obstacle.hint, obstacle.sys_errno};
   if (error.hint.empty()) error.hint = "sbx-run doctor tells what this machine can enforce";
   return error;
 }

@@ -24,8 +24,8 @@ HostFacts good_facts() {
   return facts;
 }
 
-void obstruct(HostFacts& facts, Layer layer, const char* reason, const char* mend) {
-  facts.obstacles[static_cast<std::size_t>(layer)] = {reason, mend, EPERM};
+void obstruct(HostFacts& facts, Layer layer, const char* reason, const char* hint) {
+  facts.obstacles[static_cast<std::size_t>(layer)] = {reason, hint, EPERM};
 }
 
 Json document_of(const HostFacts& facts) {

@@ -16,7 +16,7 @@ struct Case {
   Attempt attempt;
   HostHints hints;
   const char* reason;
-  const char* mend;
+  const char* hint;
 };
 
 TEST(Obstacles, WhatIsCertainIsSaidInAContainerToo) {
@@ -72,7 +72,7 @@ TEST(Obstacles, WhatIsCertainIsSaidInAContainerToo) {
     const Obstacle obstacle = explain(one.layer, one.attempt, one.hints);
     EXPECT_NE(obstacle.reason.find(one.reason), std::string::npos)
         << one.what << ": " << obstacle.reason;
-    EXPECT_NE(obstacle.mend.find(one.mend), std::string::npos) << one.what << ": " << obstacle.mend;
+    EXPECT_NE(obstacle.hint.find(one.hint), std::string::npos) << one.what << ": " << obstacle.hint;
   }
 }
 

@@ -41,7 +41,7 @@ void probe_and_report(int fd) {
   for (int i = 0; i < kLayerCount; ++i) {
     const std::string name = layer_name(static_cast<Layer>(i));
     put(fd, name, facts.obstacles[i].reason);
-    put(fd, name + ".mend", facts.obstacles[i].mend);
+    put(fd, name + ".hint", facts.obstacles[i].hint);
   }
   put(fd, "clone3", facts.clone3 ? "1" : "0");
   put(fd, "proc", facts.proc_mountable ? "1" : "0");
@@ -152,7 +152,7 @@ TEST(Probe, AsTheCallerEveryLayerIsHadOrHasAReasonAndAMend) {
   SBX_NEEDS(report);
   for (int i = 0; i < kLayerCount; ++i) {
     const std::string name = layer_name(static_cast<Layer>(i));
-    EXPECT_EQ(report[name].empty(), report[name + ".mend"].empty()) << name;
+    EXPECT_EQ(report[name].empty(), report[name + ".hint"].empty()) << name;
   }
 }
 
@@ -174,7 +174,7 @@ TEST(Probe, UnderDockersFilterNamespacesAreRefusedAndTheRestStands) {
   EXPECT_EQ(report["clone3"], "0");
   EXPECT_TRUE(contains(report["user"], "clone(CLONE_NEWUSER): EPERM")) << report["user"];
   EXPECT_TRUE(contains(report["user"], "seccomp filter")) << report["user"];
-  EXPECT_TRUE(contains(report["user.mend"], "--security-opt seccomp=")) << report["user.mend"];
+  EXPECT_TRUE(contains(report["user.hint"], "--security-opt seccomp=")) << report["user.hint"];
   EXPECT_TRUE(contains(report["net"], "unshare(CLONE_NEWNET): EPERM")) << report["net"];
   EXPECT_EQ(report["proc"], "0");
   EXPECT_EQ(report["seccomp"], "");
@@ -192,7 +192,7 @@ TEST(Probe, ALimitOfZeroIsNamedWithTheSysctlThatMendsIt) {
   SBX_NEEDS(report);
   EXPECT_TRUE(contains(report["user"], "ENOSPC")) << report["user"];
   EXPECT_TRUE(contains(report["user"], "/proc/sys/user/max_user_namespaces is 0"));
-  EXPECT_EQ(report["user.mend"], "sudo sysctl -w user.max_user_namespaces=15000");
+  EXPECT_EQ(report["user.hint"], "sudo sysctl -w user.max_user_namespaces=15000");
   EXPECT_EQ(report["seccomp"], "");
 }
 
@@ -207,7 +207,7 @@ TEST(Probe, ALimitOfZeroOnOneKindLeavesTheOthers) {
   EXPECT_EQ(report["mount"], "");
   // The limit of the namespace where the child is made counts too, and that is ours.
   EXPECT_TRUE(contains(report["net"], "unshare(CLONE_NEWNET): ENOSPC")) << report["net"];
-  EXPECT_EQ(report["net.mend"], "sudo sysctl -w user.max_net_namespaces=15000");
+  EXPECT_EQ(report["net.hint"], "sudo sysctl -w user.max_net_namespaces=15000");
 }
 
 // The probes are made one after another, and the namespace of the one before is freed late.
@@ -327,7 +327,7 @@ struct Case {
   int error;
   HostHints hints;
   const char* reason;
-  const char* mend;
+  const char* hint;
 };
 
 TEST(Obstacles, NameTheCauseAndTheExactMend) {
@@ -396,7 +396,7 @@ TEST(Obstacles, NameTheCauseAndTheExactMend) {
     EXPECT_EQ(obstacle.sys_errno, one.error);
     EXPECT_TRUE(obstacle.reason.starts_with("call(X): " + errno_text(one.error))) << one.what;
     EXPECT_TRUE(contains(obstacle.reason, one.reason)) << one.what << ": " << obstacle.reason;
-    EXPECT_TRUE(contains(obstacle.mend, one.mend)) << one.what << ": " << obstacle.mend;
+    EXPECT_TRUE(contains(obstacle.hint, one.hint)) << one.what << ": " << obstacle.hint;
   }
 }
 
@@ -417,7 +417,7 @@ TEST(Obstacles, SuccessIsNoObstacleAndSilenceIsOne) {
   filtered.seccomp_filtered = true;
   const Obstacle hidden = explain(Layer::kMount, absent, filtered);
   EXPECT_TRUE(contains(hidden.reason, "a seccomp filter hides the call, or")) << hidden.reason;
-  EXPECT_TRUE(contains(hidden.mend, "mount_setattr")) << hidden.mend;
+  EXPECT_TRUE(contains(hidden.hint, "mount_setattr")) << hidden.hint;
   const Obstacle hung = explain(Layer::kNet, {"call()", 0, true}, {});
   EXPECT_TRUE(contains(hung.reason, "no answer within 2 s"));
 }
