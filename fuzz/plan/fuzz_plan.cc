@@ -13,6 +13,7 @@
 #include "profile/decode.h"
 #include "profile/fields.h"
 #include "profile/store.h"
+#include "support/dump_plan.h"
 
 namespace {
 

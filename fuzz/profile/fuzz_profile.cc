@@ -12,6 +12,7 @@
 #include "profile/decode.h"
 #include "profile/fields.h"
 #include "profile/store.h"
+#include "support/decode_profile.h"
 
 namespace {
 

@@ -168,16 +168,4 @@ std::string Execute::describe(const LaunchPlan& plan) const {
 
 }  // namespace op
 
-std::string dump_plan(const LaunchPlan& plan) {
-  std::string out = fmt::format("clone {:#x}\n", plan.clone_flags & ~plan.made_by_steps);
-  for (const Op& op : plan.ops) {
-    out += op.describe(plan);
-    if (op.confirms != kNoLayer) {
-      out += fmt::format("  [{}]", layer_name(static_cast<Layer>(op.confirms)));
-    }
-    out += '\n';
-  }
-  return out;
-}
-
 }  // namespace sbx

@@ -117,7 +117,4 @@ Status check_plan(const LaunchPlan& plan);
 // CLONE_NEW* of one of the seven namespaces; 0 for other layers.
 std::uint64_t namespace_flag(Layer layer);
 
-// One line a step.
-std::string dump_plan(const LaunchPlan& plan);
-
 }  // namespace sbx

@@ -38,13 +38,6 @@ void settle(Profile& profile) {
   settle_list(profile.filesystem.protect, "/filesystem/protect/");
 }
 
-Profile decode_profile(const nlohmann::json& document) {
-  Profile profile;
-  apply_document(document, profile);
-  settle(profile);
-  return profile;
-}
-
 std::string profile_to_json(const Profile& profile, int indent) {
   nlohmann::ordered_json document;
   encode_object(kProfileSpec, &profile, document);

@@ -20,9 +20,6 @@ std::vector<Error> apply_document(const nlohmann::json& document, Profile& profi
 // protected paths.
 void settle(Profile& profile);
 
-// A document that stands alone; absent keys leave what Profile's own initializers say.
-Profile decode_profile(const nlohmann::json& document);
-
 // Every key with its value, in the order of the table; decodes to the same profile. Indented by
 // `indent` spaces, on one line where it is negative.
 std::string profile_to_json(const Profile& profile, int indent = -1);

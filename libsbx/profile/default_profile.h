@@ -9,7 +9,7 @@
 
 namespace sbx {
 
-// What decode_profile() makes of profiles/default.json: a test holds the two against each other.
+// What profiles/default.json says: a test holds the two against each other.
 // Its limits.memory_mb, in whatever profile, stands for half of the machine's memory where that is
 // less.
 Profile default_profile();

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "bwrap/operations.h"
+#include "support/dump_plan.h"
 #include "sys/kernel.h"
 
 namespace sbx::bwrap {

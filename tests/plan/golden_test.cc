@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "plan/sample_plan.h"
+#include "support/dump_plan.h"
 #include "support/temp_dir.h"
 
 namespace sbx::testing {

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "plan/sample_plan.h"
+#include "support/dump_plan.h"
 #include "sys/kernel.h"
 
 namespace sbx::testing {

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/decode_profile.h"
+
 namespace sbx {
 namespace {
 

@@ -16,6 +16,7 @@
 #include "profile/fields.h"
 #include "profile/schema.h"
 #include "profile/store.h"
+#include "support/decode_profile.h"
 
 namespace sbx {
 namespace {
