@@ -81,10 +81,10 @@ std::optional<HostRule> with_port(std::optional<HostRule> rule, std::string_view
   if (!rule || !port || *port == 0) return std::nullopt;
   rule->port = static_cast<std::uint16_t>(*port);
   return rule;
-bool is_name_below(std::string_view name, const HostRule& wildcard) {
-  return name.ends_with("." + wildcard.name);
 }
 
+bool is_name_below(std::string_view name, const HostRule& wildcard) {
+  return name.ends_with("." + wildcard.name);
 }
 
 }  // namespace
@@ -110,6 +110,8 @@ std::optional<HostRule> parse_host_rule(std::string_view text) {
 bool is_one_host(const HostRule& rule) {
   if (rule.kind != HostRule::Kind::kNetwork) return rule.kind == HostRule::Kind::kName;
   return rule.prefix == (rule.network.is_v6 ? 128 : 32);
+}
+
 std::vector<std::uint16_t> ports_of(const HostRule& rule) {
   if (rule.port) return {*rule.port};
   return {80, 443};
@@ -136,8 +138,6 @@ bool is_within(const HostRule& rule, const HostRule& wide) {
   if (rule.kind != wide.kind) return false;
   if (rule.kind != HostRule::Kind::kNetwork) return rule.name == wide.name;
   return rule.prefix >= wide.prefix && in_network(rule.network, wide.network, wide.prefix);
-}
-
 }
 
 std::string host_rule_text(const HostRule& rule) {
