@@ -139,10 +139,7 @@ class Stepper {
     }
     temporary_ = ".sbx-" + epoch_.substr(epoch_.rfind('/') + 1) + "-" + std::to_string(number);
     SBX_CHECK_OK(clear_temporary(from, to));
-    // Before it is read: what is taken out must be that.
-    seen_ = {};
-    fstatat(directory_.get(), name_.c_str(), &seen_, AT_SYMLINK_NOFOLLOW);
-    const BaseRecord now = look_at_real(directory_.get(), name_);
+    const BaseRecord now = look(from, to);
     // A large file of the same size and time as its copy is to have is not that copy yet.
     const bool is_former = is_same_record(from, now) && !is_same_record(from, to);
     if (is_in_state(to, now) && !is_former) return {};
@@ -155,6 +152,26 @@ class Stepper {
     if (now.kind == BaseRecord::kDirectory) SBX_CHECK_OK(remove(now));
     SBX_CHECK_OK(stage(step, to));
     return replace(now.kind == BaseRecord::kAbsent || now.kind == BaseRecord::kDirectory);
+  }
+
+  // Before it is read it is noted: what is taken out must be that. What its owner may not read is
+  // opened where it is nothing else that a step knows.
+  BaseRecord look(const BaseRecord& from, const BaseRecord& to) {
+    const auto see = [&] {
+      seen_ = {};
+      fstatat(directory_.get(), name_.c_str(), &seen_, AT_SYMLINK_NOFOLLOW);
+    };
+    see();
+    BaseRecord now = look_at_real(directory_.get(), name_);
+    if (!is_closed(now) || is_same_content(from, now) || is_same_content(to, now)) return now;
+    const OwnedFd file = open_own(directory_.get(), name_);
+    struct stat info {};
+    see();
+    if (fstat(file.get(), &info) == 0 && info.st_dev == seen_.st_dev &&
+        info.st_ino == seen_.st_ino) {
+      now.digest = digest_of(file.get());
+    }
+    return now;
   }
 
   std::string kept_path() const {
@@ -359,6 +376,10 @@ class Stepper {
 };
 
 }  // namespace
+
+bool is_closed(const BaseRecord& record) {
+  return record.kind == BaseRecord::kFile && (record.mode & 0400) == 0;
+}
 
 bool is_in_state(const BaseRecord& wanted, const BaseRecord& is) {
   if (!is_same_content(wanted, is)) return false;

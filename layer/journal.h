@@ -48,6 +48,9 @@ Status may_take_all(const LayerState& state, const std::vector<Step>& steps, boo
 // A step that changes nothing: a real file that later ones make other names of.
 bool only_lends_name(const Step& step);
 
+// A file that its owner may not read.
+bool is_closed(const BaseRecord& record);
+
 // Whether the real file of a step is in that state.
 bool is_in_state(const BaseRecord& wanted, const BaseRecord& is);
 

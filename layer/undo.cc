@@ -3,6 +3,7 @@
 #include "undo.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "kept/copy.h"
 #include "kept/merged.h"
 #include "pending.h"
 #include "touched.h"
@@ -87,6 +89,32 @@ Done end_pending(const Action& action, KeptLayer& layer, const Pending& pending,
   return commit_answer(action, layer.state(), back ? "undone" : "committed", done, warnings);
 }
 
+// What is there, also where a commit has taken its owner's right to look: directories are open for
+// as long as this lives.
+class OpenedByLook {
+ public:
+  BaseRecord look(int root, const std::string& path) {
+    BaseRecord is = look_at_real(root, path);
+    if (is_closed(is)) {
+      std::string name;
+      const OwnedFd file = open_own(open_parent(root, path, name).get(), name);
+      if (file.is_open()) is.digest = digest_of(file.get());
+    }
+    if (is.kind != BaseRecord::kDirectory || (is.mode & 0500) == 0500) return is;
+    OwnedFd fd(open_beneath(root, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const std::string by_number = "/proc/self/fd/" + std::to_string(fd.get());
+    if (!fd.is_open() || chmod(by_number.c_str(), is.mode | 0500) != 0) return is;
+    directories_.push_back(std::move(fd));
+    opened_.add(by_number, is.mode);
+    is.digest = look_at_real(root, path).digest;
+    return is;
+  }
+
+ private:
+  std::vector<OwnedFd> directories_;
+  OpenedDirectories opened_;
+};
+
 // Nothing may have changed since what was committed.
 std::vector<Change> undo_conflicts(const LayerState& state, const std::vector<Step>& steps) {
   std::map<TouchedKey, const BaseRecord*> last;  // a directory has two steps
@@ -97,12 +125,12 @@ std::vector<Change> undo_conflicts(const LayerState& state, const std::vector<St
     if (step.from.kind != BaseRecord::kDirectory) made.insert({step.root, step.path});
   }
   std::vector<Change> out;
+  OpenedByLook opened;
   for (const auto& [key, to] : last) {
     const OwnedFd root = open_root(state, key.first);
-    const BaseRecord is = look_at_real(root.get(), key.second);
-    // One that was committed without a right to read it has to be given one to be compared.
-    const bool is_closed = to->kind == BaseRecord::kFile && (to->mode & 0400) == 0;
-    if (is_closed ? !is_same_content(*to, is) : !is_same_file(*to, is)) {
+    const BaseRecord is = opened.look(root.get(), key.second);
+    // One that was committed without a right to read it may have been given one.
+    if (is_closed(*to) ? !is_same_content(*to, is) : !is_same_file(*to, is)) {
       out.push_back({repair_utf8(absolute_path(state, key)), "conflict"});
     }
     if (to->kind != BaseRecord::kDirectory || !made.contains(key)) continue;

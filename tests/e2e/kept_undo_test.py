@@ -51,6 +51,31 @@ class Undone(Kept):
                     self.layer("undo", "x")
                     self.assertEqual(self.seen(), before)
 
+    def test_what_was_made_unreadable_is_taken_back(self):
+        for kind in ("overlay", "copy"):
+            with self.subTest(kind=kind):
+                self.raw("layer", "discard", "x")
+                self.shell("chmod -R u+rwx .; rm -rf ./*; echo 1 > a; echo 1 > b; echo 1 > c; mkdir d; echo 1 > d/f")
+                if kind == "copy":
+                    self.shell("ln a other")
+                before = tree(self.work)
+                self.inside("echo 2 > a; chmod 200 a; chmod 0 b; echo 2 > c; chmod 0 c; echo 2 > d/f; mkdir -p e/e;"
+                            "echo 2 > e/e/f; chmod 0 d/f d e/e/f e/e e")
+                self.layer("commit", "x")
+                self.assertEqual([os.stat(f"{self.work}/{name}").st_mode & 0o777 for name in "abcde"], [0o200] + [0] * 4)
+                os.chmod(self.work + "/c", 0o200)
+                self.put("c", "3\n", 0)
+                answer = self.refused("layer_conflict", "undo", "x")
+                self.assertEqual([one["path"] for one in answer["changes"]], [self.work + "/c"])
+                self.assertEqual([os.stat(f"{self.work}/{name}").st_mode & 0o777 for name in "abcde"], [0o200] + [0] * 4)
+                os.chmod(self.work + "/c", 0o200)
+                self.put("c", "2\n", 0)
+                self.layer("undo", "x")
+                self.assertEqual(tree(self.work), before)
+                self.layer("commit", "x")
+                self.layer("undo", "x")
+                self.assertEqual(tree(self.work), before)
+
     def test_what_is_special_comes_back(self):
         for kind in ("overlay", "copy"):
             with self.subTest(kind=kind):
