@@ -48,7 +48,9 @@ class Walker {
     const std::string& name = path.empty() ? "." : path;
     int fd = open_beneath(root, name, kFlags);
     if (fd >= 0 || errno != EACCES) return fd;
-    const OwnedFd handle(open_beneath(root, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    // By "." no call gets into a directory that its owner may not enter.
+    const OwnedFd handle(path.empty() ? fcntl(root, F_DUPFD_CLOEXEC, 0)
+                                      : open_beneath(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat info {};
     if (!handle.is_open() || fstat(handle.get(), &info) != 0) return -1;
     const std::string by_number = "/proc/self/fd/" + std::to_string(handle.get());

@@ -138,6 +138,15 @@ class Closed(Kept):
         self.layer("commit", "x", "--ours", self.work + "/c")
         self.assertEqual(os.listdir(self.work), ["y"])
 
+    def test_the_root_itself(self):
+        self.put("f", "1\n")
+        self.inside("echo 2 > f; chmod 0 .")
+        self.assertIn("+2", self.layer("diff", "x"))
+        self.assertEqual([one["path"] for one in json.loads(self.layer("diff", "x", "--json"))["changes"]],
+                         [self.work + "/f"])
+        self.layer("commit", "x")
+        self.assertEqual((self.read("f"), os.stat(self.work).st_mode & 0o700), ("2\n", 0o700))
+
     def test_one_that_was_opened_again(self):
         self.inside("mkdir c; echo 1 > c/f; chmod 0 c")
         self.layer("checkpoint", "x", "a")
