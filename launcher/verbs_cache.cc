@@ -13,6 +13,7 @@
 #include "flags.h"
 #include "host_files/places.h"
 #include "host_files/remove_tree.h"
+#include "json/writer.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -43,7 +44,8 @@ int list_caches(const std::string& place, bool json) {
     list.push_back({{"name", name}, {"size", measured}, {"parts", parts}});
     text += name + "  " + std::to_string(measured / 1024) + " KiB\n";
   }
-  const std::string out = json ? list.dump() + "\n" : (text.empty() ? "no caches\n" : text);
+  const std::string out =
+      json ? foreign_json(list.dump()) + "\n" : (text.empty() ? "no caches\n" : text);
   return say(out);
 }
 

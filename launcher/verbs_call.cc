@@ -140,7 +140,7 @@ int verb_call(const Invocation& invocation) {
     const std::string outcome = outcome_to_json(error_outcome(answer.error()));
     // A bad flag is the verb's own affair, whatever the method would have answered.
     const bool is_of_flag = answer.error().where.starts_with("--");
-    print(is_of_flag ? outcome : json{{"error", parsed(outcome)["error"]}}.dump());
+    print(is_of_flag ? outcome : foreign_json(json{{"error", parsed(outcome)["error"]}}.dump()));
     return 125;
   }
   const bool is_result = method == "run" || method == "start" || method == "wait";

@@ -9,6 +9,7 @@
 #include "flag_table.h"
 #include "flags.h"
 #include "host/doctor.h"
+#include "json/writer.h"
 #include "kept/look.h"
 #include "output/rule_set.h"
 #include "plan/filter.h"
@@ -155,7 +156,7 @@ int verb_doctor(const Invocation& invocation) {
   facts.cgroup = find_cgroup();
   const DoctorReport report = make_doctor_report(facts, own_path(), read_managed(kManagedDirectory),
                                                  layers_here(options, invocation, facts));
-  return print(options.json ? report.json : report.text);
+  return print(options.json ? foreign_json(report.json) : report.text);
 }
 
 int verb_profile(const Invocation& invocation) {
@@ -178,11 +179,11 @@ int verb_profile(const Invocation& invocation) {
       if (profile.is_preset) entry["opens"] = profile.opens;
       list.push_back(std::move(entry));
     }
-    return print(options.json ? list.dump() : text);
+    return print(options.json ? foreign_json(list.dump()) : text);
   }
   if (what == "show" && !name.empty()) {
     Result<LoadedProfile> profile = load_profile(name, search);
-    return profile.ok() ? print(profile.value().resolved_json(2))
+    return profile.ok() ? print(foreign_json(profile.value().resolved_json(2)))
                         : refuse(profile.error(), invocation);
   }
   if (what == "validate" && !name.empty()) {

@@ -14,6 +14,7 @@
 #include "flags.h"
 #include "json/reader.h"
 #include "json/text_at.h"
+#include "json/writer.h"
 #include "output/terminal_text.h"
 #include "prepare.h"
 #include "profile/fields.h"
@@ -296,7 +297,8 @@ struct Follow {
     for (; *keys != nullptr; ++keys) {
       if (from.contains(*keys)) line[*keys] = from.at(*keys);
     }
-    is_written = is_written && print(line.dump(-1, ' ', false, json::error_handler_t::replace));
+    is_written = is_written &&
+                 print(foreign_json(line.dump(-1, ' ', false, json::error_handler_t::replace)));
   }
   void notification(const std::string& method, const std::string& text) {
     static constexpr const char* kText[] = {"stream", "text", "offset", "dropped", nullptr};
@@ -451,7 +453,7 @@ int verb_list(const Invocation& invocation) {
       return ask(options.session, invocation, "list", json::object());
     }
     SBX_TRY(const json all, sessions(invocation));
-    return all.dump(-1, ' ', false, json::error_handler_t::replace);
+    return foreign_json(all.dump(-1, ' ', false, json::error_handler_t::replace));
   }();
   if (!answer.ok()) return refuse(answer.error(), invocation);
   return tell(invocation, "list", answer.value()) ? 0 : 125;

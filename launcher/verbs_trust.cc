@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "flags.h"
+#include "json/writer.h"
 #include "prepare.h"
 #include "project.h"
 #include "session_verbs.h"
@@ -83,8 +84,10 @@ int verb_trust(const Invocation& invocation) {
   const Result<Json> answer =
       parsed.ok() ? change_trust(options, invocation) : Result<Json>(parsed.error());
   if (!answer.ok()) return refuse(answer.error(), invocation);
-  return print(wants_json(invocation) ? answer.value().dump() : trust_text(answer.value())) ? 0
-                                                                                            : 125;
+  return print(wants_json(invocation) ? foreign_json(answer.value().dump())
+                                      : trust_text(answer.value()))
+             ? 0
+             : 125;
 }
 
 }  // namespace sbx

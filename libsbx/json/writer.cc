@@ -142,4 +142,10 @@ std::string json_string(std::string_view bytes) {
   return out;
 }
 
+std::string foreign_json(std::string_view text) {
+  std::string out;
+  JsonWriter(out).foreign(text);
+  return out;
+}
+
 }  // namespace sbx

@@ -70,5 +70,7 @@ class JsonWriter {
 
 // One text as JSON, as string() writes it.
 std::string json_string(std::string_view bytes);
+// Another's JSON, as foreign() writes it.
+std::string foreign_json(std::string_view text);
 
 }  // namespace sbx

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "json/check.h"
 #include "json/reader.h"
+#include "json/writer.h"
 #include "profile/decode.h"
 #include "profile/default_profile.h"
 #include "profile/fields.h"
@@ -431,7 +432,8 @@ std::string validation_json(const std::vector<Error>& errors) {
                     {"hint", error.hint}});
   }
   const nlohmann::ordered_json answer = {{"valid", errors.empty()}, {"errors", std::move(list)}};
-  return answer.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return foreign_json(
+      answer.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 std::vector<ProfileSummary> list_profiles(const ProfileSearch& search) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "json/reader.h"
+#include "json/writer.h"
 #include "report/judgement.h"
 
 namespace sbx {
@@ -204,7 +205,7 @@ std::string explain_json(const LaunchPlan& plan, const Policy& policy,
   }
   out["steps"] = Json::array();
   for (const Op& op : plan.ops) out["steps"].push_back(repair_utf8(op.describe(plan)));
-  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return foreign_json(out.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace sbx

@@ -11,9 +11,7 @@ namespace sbx {
 using nlohmann::ordered_json;
 
 std::string json_text(const ordered_json& value) {
-  std::string text;
-  JsonWriter(text).foreign(value.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
-  return text;
+  return foreign_json(value.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
 }
 
 }  // namespace sbx

@@ -2,6 +2,7 @@
 """What becomes of a command's output: redacted, searched for a result, kept within its cap."""
 
 import base64
+import json
 import os
 import re
 import unittest
@@ -162,6 +163,15 @@ class Output(harness.Case):
     def test_the_answer_is_valid_utf8_whatever_was_printed(self):
         answer = self.sh(r"printf 'a\xff\xfeb\xe2\x82\xac\x1b[2J\000'")
         self.assertEqual(answer["stdout"], "a\ufffd\ufffdb\u20ac\x1b[2J\x00")
+
+    def test_json_shows_no_control_character_whichever_verb_prints_it(self):
+        control = "\u009b2J\x7f"
+        missing = os.path.join(self.work, control)
+        for words in (("explain", "--json", "-c", "id # " + control), ("profile", "validate", missing + ".json"),
+                      ("learn", "--json", "--out", missing + "/p.json", "--", "true")):
+            done = self.raw(*words)
+            self.assertIn(control, json.dumps(json.loads(done.stdout), ensure_ascii=False), done)
+            self.assertFalse(set(done.stdout.decode()) & set(control[::3]), done.stdout)
 
     def test_exact_bytes_come_as_base64_where_the_profile_asks(self):
         profile = self.profile({"output": {"exact_bytes": True}})
