@@ -293,7 +293,9 @@ std::string exec_account(const Outcome& outcome) {
   const auto add = [&text](const std::string& line) {
     text += "sbx-run: " + escape_control_bytes(line) + "\n";
   };
-  if (!has_ended_itself && !outcome.error) add(end_sentence(outcome));
+  if (!has_ended_itself && !outcome.error) {
+    add(std::string(run_status_name(outcome.status)) + ": " + end_sentence(outcome));
+  }
   // Of a program that is not shown the refusal says what shows it.
   const bool is_told = outcome.error && outcome.error->code != ErrorCode::kNotFound;
   if (outcome.exit_status == 0 || (!has_ended_itself && is_told)) return text;

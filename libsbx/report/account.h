@@ -12,8 +12,9 @@ namespace sbx {
 // Below the output of `run`: each line begins with kAccountMark.
 std::string account_text(const Outcome& outcome, bool colours);
 
-// Below that of `exec`: nothing after an ordinary end, one line after any other, and what was
-// refused to a command that failed. What outcome.error says is left to whoever prints errors.
+// Below that of `exec`: nothing after an ordinary end, one line after any other, whose code is the
+// status ("sbx-run: timed_out: …"), and what was refused to a command that failed. What
+// outcome.error says is left to whoever prints errors.
 std::string exec_account(const Outcome& outcome);
 
 // How it ended, as one sentence: "timed out after 2.0 s; --timeout TIME gives it more".

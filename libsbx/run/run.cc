@@ -383,6 +383,10 @@ void CommandRun::attempt() {
   }
   describe(outcome_, *policy_, input_.request, sandbox_->plan,
            {input_.facts.groups.begin(), input_.facts.groups.end()});
+  if (input_.mode == OutputMode::kPass || input_.mode == OutputMode::kTerminal) {
+    std::erase_if(outcome_.sandbox.limits,
+                  [](const LimitReport& report) { return report.limit == Limit::kOutput; });
+  }
   if (layer_ != nullptr) {
     auto& warnings = outcome_.sandbox.warnings;
     warnings.insert(warnings.end(), layer_->warnings().begin(), layer_->warnings().end());

@@ -448,7 +448,7 @@ class Terminal(harness.Case):
         self.assertEqual(screen.wait(), 124)
         self.assertTrue(screen.text.endswith(b"; --timeout TIME gives it more, --timeout none all it "
                                              b"takes\r\n"), screen.text)
-        self.assertIn(b"\x1b[31mx\x1b[0m\x1b[?25h\x1b[?1000l\x1b[?1049l\r\nsbx-run: timed out",
+        self.assertIn(b"\x1b[31mx\x1b[0m\x1b[?25h\x1b[?1000l\x1b[?1049l\r\nsbx-run: timed_out: timed out",
                       screen.text)
 
     def test_control_z_stops_and_fg_goes_on(self):

@@ -113,6 +113,20 @@ class Stream(harness.Case):
         self.assertEqual(event["event"], "result")
         self.assert_error(event, "bad_flag")
 
+    def test_exec_keeps_no_output(self):
+        """All of it is the caller's: no limit holds it, and none is told to be in force."""
+        done = self.raw("exec", "--max-output", "1K", "-c", "seq 3000")
+        self.assertEqual((done.returncode, done.stdout), (125, b""))
+        self.assertIn(b"exec cannot honour --max-output", done.stderr)
+        profile = self.profile({"limits": {"output_kb": 1}})
+        path = os.path.join(self.base, "result")
+        self.raw("exec", "--profile", profile, "--result-file", path, "-c", "true")
+        with open(path) as file:
+            limits = json.load(file)["sandbox"]["limits"]
+        self.assertIn("timeout", self.sh("true")["sandbox"]["limits"])
+        self.assertIn("output", self.sh("true", "--profile", profile)["sandbox"]["limits"])
+        self.assertNotIn("output", limits)
+
     def test_exec_does_not_stream(self):
         done = self.raw("exec", "--stream", "-c", "touch started")
         self.assertEqual(done.returncode, 125)

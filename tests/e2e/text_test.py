@@ -159,7 +159,9 @@ class OnATerminal(harness.Case):
             self.assertTrue(terminal.until(b"[y/N] "))
             os.write(terminal.fd, b"\x03")
             self.assertEqual(terminal.finish(), 130, terminal.output)
-            wanted = b'"status":"cancelled"' if verb and verb != ["exec"] else b"\nsbx-run: interrupted after "
+            wanted = b'"status":"cancelled"' if verb else b"\nsbx-run: interrupted after "
+            if verb == ["exec"]:
+                wanted = b"\nsbx-run: cancelled: interrupted after "
             self.assertIn(wanted, terminal.output.replace(MARK, b""), verb)
             self.assertNotIn(b"output_unwritable", terminal.output)
 
@@ -240,6 +242,20 @@ class OnATerminal(harness.Case):
         self.assertIn(b'{"proven":true', self.seen("learn", "--json", "--", "true"))
         seen = self.seen("learn", "--out", "new.json", "--yes", "--", "true")
         self.assertTrue(seen.endswith(b"proven, and written to new.json\n"), seen)
+
+    def test_no_at_the_question_is_told_as_that(self):
+        result = self.write("result.json", json.dumps({"denials": [{"grant": 'seccomp.allow += ["bpf"]'}]}))
+        profile = self.write("own.json", '{"extends": "default"}')
+        for words, status in ((["learn", "--out", "new.json", "--", "true"], 125),
+                              (["profile", "grant", profile, "--from", result], 0)):
+            terminal = self.start(*words)
+            self.assertTrue(terminal.until(b"[y/N] "), terminal.output)
+            os.write(terminal.fd, b"n\n")
+            self.assertEqual(terminal.finish(), status, terminal.output)
+            self.assertIn(b"not written: you said no\r\n", terminal.output)
+            for told in (b"--out FILE", b"--yes"):
+                self.assertNotIn(told, terminal.output)
+        self.assertFalse(os.path.exists(self.work + "/new.json"))
 
     def test_results_of_a_batch_begin_lines(self):
         self.write("work/tasks", "".join(f'{{"id": "{i}", "command": "sleep 0.3"}}\n' for i in range(3)))
@@ -451,10 +467,10 @@ class Exec(harness.Case):
         self.assertEqual(self.raw("exec", "-c", "exit 3").stderr, b"")
         done = self.raw("exec", "--timeout", "200ms", "--", "sleep", "60")
         self.assertEqual(done.returncode, 124)
-        self.assertRegex(done.stderr, rb"^sbx-run: timed out after \d+ ms; --timeout TIME .*\n$")
+        self.assertRegex(done.stderr, rb"^sbx-run: timed_out: timed out after \d+ ms; --timeout TIME .*\n$")
         done = self.raw("exec", "--memory", "64M", "--", "/usr/bin/python3", "-c",
                         "bytearray(300 << 20)")
-        self.assertRegex(done.stderr, rb"^sbx-run: ran out of memory after .*\n$")
+        self.assertRegex(done.stderr, rb"^sbx-run: limit: ran out of memory after .*\n$")
 
     def test_what_was_refused_follows_a_command_that_failed(self):
         done = self.raw("exec", "--", "sh", "-c", "unshare -m true 2>/dev/null; exit 1")
@@ -471,7 +487,7 @@ class Exec(harness.Case):
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=harness.BOUND)
         self.assertEqual(process.returncode, 143)
-        self.assertRegex(said, rb"^sbx-run: interrupted after .*\n$")
+        self.assertRegex(said, rb"^sbx-run: cancelled: interrupted after .*\n$")
 
 
 if __name__ == "__main__":

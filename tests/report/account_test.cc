@@ -280,15 +280,20 @@ TEST(ExecAccount, SaysNothingOfAnOrdinaryEnd) {
 
 TEST(ExecAccount, SaysInOneLineWhatEndedIt) {
   EXPECT_EQ(exec_account(over(Limit::kMemory)),
-            "sbx-run: ran out of memory after 1.2 s; --memory SIZE gives more\n");
+            "sbx-run: limit: ran out of memory after 1.2 s; --memory SIZE gives more\n");
   EXPECT_EQ(exec_account(ended(RunStatus::kTimedOut)),
-            "sbx-run: timed out after 1.2 s; --timeout TIME gives it more, --timeout none all it "
+            "sbx-run: timed_out: timed out after 1.2 s; --timeout TIME gives it more, --timeout "
+            "none all it "
             "takes\n");
   EXPECT_EQ(exec_account(waiting()), "");  // its error has said so
-  EXPECT_EQ(exec_account(ended(RunStatus::kCancelled)), "sbx-run: interrupted after 1.2 s\n");
-  EXPECT_EQ(exec_account(ended(RunStatus::kKilled)), "sbx-run: killed from outside after 1.2 s\n");
+  EXPECT_EQ(exec_account(ended(RunStatus::kCancelled)),
+            "sbx-run: cancelled: interrupted after 1.2 s\n");
+  EXPECT_EQ(exec_account(ended(RunStatus::kKilled)),
+            "sbx-run: killed: killed from outside after 1.2 s\n");
   for (const Limit limit : {Limit::kPids, Limit::kCpu, Limit::kFile, Limit::kTmp, Limit::kLayer}) {
-    EXPECT_EQ("¶ " + exec_account(over(limit)), line(over(limit)));
+    std::string said = line(over(limit));
+    const std::string mark = "¶ sbx-run: ";
+    EXPECT_EQ(exec_account(over(limit)), said.replace(0, mark.size(), "sbx-run: limit: "));
   }
 }
 
