@@ -302,6 +302,8 @@ struct Follow {
   }
   void notification(const std::string& method, const std::string& text) {
     static constexpr const char* kText[] = {"stream", "text", "offset", "dropped", nullptr};
+    static constexpr const char* kDenial[] = {"layer",   "operation", "target", "count",
+                                              "program", "grant",     nullptr};
     static constexpr const char* kEnd[] = {"status", "exit_code", "signal", "timed_out", nullptr};
     static constexpr const char* kReason[] = {"reason", nullptr};
     const json params = parsed(text);
@@ -315,7 +317,11 @@ struct Follow {
     if (method == "task.output") event("output", params, kText);
     if (method == "task.match") event("match", params, kText);
     if (method == "task.cancelled") event("cancelled", params, kReason);
-    if (method == "task.exit") event("exit", params, kEnd);
+    if (method != "task.exit") return;
+    for (const json& denial : params.value("denials", json::array())) {
+      event("denial", denial, kDenial);
+    }
+    event("exit", params, kEnd);
   }
 };
 

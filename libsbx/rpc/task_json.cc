@@ -222,6 +222,7 @@ std::string event_line(const TaskEvent& event) {
     write_task(json, event.task);
     write_end(json, event.task);
     write_count(json, "next", event.task.output().end());
+    if (const Outcome* const outcome = event.task.outcome()) write_denials(json, outcome->denials);
     json.end_object();
   });
 }

@@ -244,6 +244,7 @@ std::size_t Task::kept_bytes() const {
 
 void Task::take_outcome() {
   outcome_ = run_->outcome();
+  outcome_.started_at_ms = started_at_ms_;  // as `start` has said
   words_ = {};
   if (outcome_.error && request_.cwd) outcome_.error = named_by_request(*outcome_.error);
   if (!cancel_reason_.empty() && outcome_.status == RunStatus::kKilled) {

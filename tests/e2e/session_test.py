@@ -174,6 +174,33 @@ class Tasks(session_harness.Case):
         self.assertEqual((done.returncode, json.loads(done.stdout)["error"]["code"]),
                          (125, "bad_value"))
 
+    def test_what_verbs_make_of_answers_shows_no_control_character(self):
+        control = "\u009b2J\x7f"
+        task = self.start(f"echo A '{control}'")
+        self.verb("wait", *S, task)
+        for words in (("output", *S, task, "--follow"), ("output", *S, task, "--match", "A"), ("list",)):
+            told = self.cli(*words).stdout.decode()
+            self.assertTrue(any(control in json.dumps(json.loads(line), ensure_ascii=False)
+                                for line in told.splitlines()), told)
+            self.assertFalse(set(told) & set(control[::3]), told)
+        done = self.cli("call", control, *S)
+        self.assertFalse(set(done.stdout.decode()) & set(control[::3]), done)
+
+    def test_follow_tells_what_was_refused_before_the_end(self):
+        task = self.start("unshare -m true; echo done")
+        for words in ((), ("--match", "^done")):
+            done = self.cli("output", *S, "--follow", *words, task)
+            events = [json.loads(line) for line in done.stdout.splitlines()]
+            self.assertEqual([event["event"] for event in events][-2:], ["denial", "exit"], events)
+            (denial,) = self.verb("status", *S, task)["denials"]
+            self.assertEqual(events[-2], {"event": "denial", "task_id": task, **denial})
+
+    def test_a_task_has_begun_at_one_time(self):
+        tasks = [self.verb("start", *S, "-c", "true") for _ in range(20)]
+        for task in tasks:
+            for verb in ("wait", "status"):
+                self.assertEqual(self.verb(verb, *S, task["task_id"])["started_at"], task["started_at"])
+
     # B13
     def test_follow_tells_what_there_was_in_its_order(self):
         """Each offset is where the text stands among the bytes of both streams."""
