@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "base/files.h"
+#include "base/paths.h"
 
 namespace sbx {
 namespace {
@@ -28,13 +29,23 @@ std::string own_directory(const Environment& environment, std::string_view varia
   return home.empty() ? "" : (home + "/").append(fallback) + "/sbx";
 }
 
+// Whether that can be made without making a home that is not there.
+bool has_place(const Environment& environment, std::string_view variable) {
+  const std::string own = absolute(environment, variable);
+  const std::string home = absolute(environment, "HOME");
+  const bool is_in_home = own.empty() || (!home.empty() && is_below(own, home));
+  const std::string above = is_in_home ? home : std::string(parent_of(own));
+  return !above.empty() && access(above.c_str(), F_OK) == 0;
+}
+
 // VARIABLE/sbx/NAME or HOME/FALLBACK/sbx/NAME, then TMPDIR/sbx-NAME-UID, then /tmp/sbx-NAME-UID:
 // in a directory that all may write the name must be one that nobody else would use.
 std::vector<std::string> places(const Environment& environment, std::string_view variable,
                                 const std::string& fallback, const std::string& name) {
   std::vector<std::string> out;
-  const std::string own = own_directory(environment, variable, fallback);
-  if (!own.empty()) out.push_back(own + "/" + name);
+  if (has_place(environment, variable)) {
+    out.push_back(own_directory(environment, variable, fallback) + "/" + name);
+  }
   const std::string shared = "/sbx-" + name + "-" + std::to_string(geteuid());
   const std::string tmp = absolute(environment, "TMPDIR");
   if (!tmp.empty()) out.push_back(tmp + shared);

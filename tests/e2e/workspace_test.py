@@ -99,6 +99,20 @@ class Fresh(harness.Case):
         self.assertTrue(answer["stdout"].startswith(os.path.realpath(self.base)), answer)
         self.assertEqual(self.sh("pwd", "--profile", self.fresh, env={})["exit_code"], 0)
 
+    def test_no_home_is_made_and_the_temporary_directory_serves(self):
+        profile = self.profile({**FRESH, "output": {"spill_mb": 1}})
+        missing = os.path.join(self.base, "missing")
+        tmp, home = os.path.join(self.base, "tmp"), os.path.join(self.base, "home")
+        os.mkdir(tmp)
+        os.mkdir(home)
+        of_xdg = {"XDG_CACHE_HOME": missing + "/a/cache", "XDG_STATE_HOME": missing + "/a/state"}
+        for variables in ({"HOME": missing}, {"HOME": home, **of_xdg}, {"HOME": missing, **of_xdg}):
+            env = {"PATH": os.environ["PATH"], "TMPDIR": tmp, **variables}
+            answer = self.sh("pwd; seq 9", "--profile", profile, env=env)
+            for path in (answer["stdout"].splitlines()[0], answer["output_path"]):
+                self.assertTrue(path.startswith(os.path.realpath(tmp) + "/sbx-"), (variables, answer))
+            self.assertFalse(os.path.exists(missing), variables)
+
     def test_it_has_no_layers(self):
         answer = self.run_fresh(": > ran", "--layer", "one")
         self.assert_error(answer, "bad_value")

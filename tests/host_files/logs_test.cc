@@ -137,17 +137,30 @@ TEST_F(Logs, OldSpillsGo) {
 
 TEST_F(Logs, PlacesThatTheCommandCannotWriteComeFirst) {
   Policy policy;
-  policy.sandbox.filesystem.roots = {{"/home/u", Access::kReadWrite, false, ""},
-                                     {"/home/u/safe", Access::kReadOnly, false, ""}};
-  const Environment plain = {{"HOME", "/home/u"}, {"TMPDIR", "/scratch"}};
+  const std::string home = base_;
+  policy.sandbox.filesystem.roots = {{home, Access::kReadWrite, false, ""},
+                                     {home + "/safe", Access::kReadOnly, false, ""}};
+  const Environment plain = {{"HOME", home}, {"TMPDIR", "/scratch"}};
   EXPECT_TRUE(log_places(plain, policy).front().starts_with("/scratch/sbx-logs-"));
-  const Environment own = {{"HOME", "/home/u"}, {"XDG_STATE_HOME", "/home/u/safe"}};
-  EXPECT_EQ(log_places(own, policy).front(), "/home/u/safe/sbx/logs");
-  EXPECT_EQ(log_places(plain, Policy{}).front(), "/home/u/.local/state/sbx/logs");
-  EXPECT_EQ(workspace_places({{"HOME", "/h"}}).front(), "/h/.cache/sbx/workspaces");
-  EXPECT_EQ(workspace_places({{"HOME", "/h"}, {"XDG_CACHE_HOME", "/c"}}).front(),
+  const Environment own = {{"HOME", home}, {"XDG_STATE_HOME", home + "/safe"}};
+  EXPECT_EQ(log_places(own, policy).front(), home + "/safe/sbx/logs");
+  EXPECT_EQ(log_places(plain, Policy{}).front(), home + "/.local/state/sbx/logs");
+  EXPECT_EQ(workspace_places({{"HOME", home}}).front(), home + "/.cache/sbx/workspaces");
+  EXPECT_EQ(workspace_places({{"HOME", home}, {"XDG_CACHE_HOME", "/c"}}).front(),
             "/c/sbx/workspaces");
   EXPECT_TRUE(workspace_places({{"HOME", "relative"}}).front().starts_with("/tmp/sbx-workspaces-"));
+}
+
+TEST_F(Logs, LieInNoHomeThatIsNotThere) {
+  const std::string home = base_ / "missing";
+  const std::string tmp = "/tmp/sbx-workspaces-";
+  const auto first = [](const Environment& all) { return workspace_places(all).front(); };
+  EXPECT_TRUE(first({{"HOME", home}}).starts_with(tmp));
+  EXPECT_TRUE(first({{"HOME", home}, {"XDG_CACHE_HOME", home + "/cache"}}).starts_with(tmp));
+  EXPECT_TRUE(first({{"HOME", base_}, {"XDG_CACHE_HOME", "/missing/a/b"}}).starts_with(tmp));
+  // In one that is there everything is made.
+  const std::string deep = base_ / "a/b/cache";
+  EXPECT_EQ(first({{"HOME", base_}, {"XDG_CACHE_HOME", deep}}), deep + "/sbx/workspaces");
 }
 
 TEST_F(Logs, LinesOfManyWritersStayWhole) {
