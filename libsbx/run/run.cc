@@ -331,16 +331,22 @@ bool CommandRun::is_approved(const guard::Judgement& judgement) {
 }
 
 void CommandRun::refuse(const guard::Judgement& judgement) {
+  // Granted already: it is the caller's to mend.
+  const auto is_declined = [&](const Finding& finding) {
+    return input_.declines_network && finding.grant == kNetworkGrant;
+  };
   for (const Finding& finding : judgement.findings) {
     if (finding.verdict != Verdict::kDeny) break;
     const bool by_name = !finding.program.empty() && finding.target.empty();
     denials_.add({Refuser::kCommand, by_name ? finding.program : finding.id, finding.target, 1,
-                  finding.program, finding.grant});
+                  finding.program, is_declined(finding) ? "" : finding.grant});
   }
   const Finding& first = judgement.findings.front();
-  fail(Error{ErrorCode::kDenied, first.reason, first.id,
-             first.grant.empty() ? "" : "the operator may set " + first.grant},
-       RunStatus::kDenied);
+  std::string hint = first.grant.empty() ? "" : "the operator may set " + first.grant;
+  if (is_declined(first)) {
+    hint = R"(the call may ask for it with "network": true, bash_exec with "allow_network": true)";
+  }
+  fail(Error{ErrorCode::kDenied, first.reason, first.id, std::move(hint)}, RunStatus::kDenied);
 }
 
 // One that waits, or a plan for a new one.

@@ -75,6 +75,7 @@ struct RunInput {
   HostLooks* looks = nullptr;          // shared by a session's runs; null: none
   bool is_alone = true;                // no other run and no other child in this process
   bool tells_begin = false;            // has_begun() is asked for
+  bool declines_network = false;       // that the profile grants: the caller can ask for it
   // Decides on a request that needs approval, in this directory; nullopt: it may run. Without it
   // none does.
   std::function<std::optional<NotApproved>(const guard::Judgement&, const std::string& cwd)>

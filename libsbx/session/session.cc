@@ -112,12 +112,15 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request,
   if (!policy.ok()) refused = policy.error();
   if (refused && !is_network_refusal(*refused)) return *refused;
   SharedPolicy own = refused ? granted : std::move(policy).value();
+  const bool declines_network =
+      request.network == false && granted->sandbox.network.mode != NetworkMode::kNone;
   std::string id = has_id(kind) ? make_uuid() : std::string();
   if (has_id(kind) && id.empty()) {
     return Error{ErrorCode::kSessionFailed, "getrandom: " + errno_text(errno), "getrandom", "",
                  errno};
   }
   auto task = std::make_shared<Task>(kind, std::move(id), std::move(own), std::move(request), size);
+  if (declines_network) task->decline_network();
   if (!refused && !set_up_.ok()) refused = set_up_.error();
   if (refused) {
     refuse(*task, *refused);

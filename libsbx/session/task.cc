@@ -63,6 +63,7 @@ RunInput Task::run_input(const Request& request, const HostFacts& facts,
                          const Environment& inherited, Approvals& approvals) {
   RunInput input{*policy_, request, facts, inherited};
   input.is_alone = false;
+  input.declines_network = declines_network_;
   input.decide = [this, &request, &approvals](const guard::Judgement& judgement,
                                               const std::string& cwd) {
     return decide_request(approvals, *policy_, request, judgement, cwd, nullptr);

@@ -66,6 +66,8 @@ class Task {
   // It has ended without its command: no task, and its outcome is the answer to who wanted one.
   bool never_began() const { return never_began_; }
   void mark_never_began() { never_began_ = true; }
+  // It asks for none of the network that the profile grants.
+  void decline_network() { declines_network_ = true; }
   // Null while it runs. Its texts are held to the policy's caps; what output() keeps, to its own.
   const Outcome* outcome() const { return is_running() ? nullptr : &outcome_; }
   Outcome* outcome() { return is_running() ? nullptr : &outcome_; }
@@ -140,6 +142,7 @@ class Task {
   RedactionInput redaction_;
   std::optional<ShellReport> shell_;
   bool never_began_ = false;
+  bool declines_network_ = false;
   pid_t pid_ = -1;
   std::int64_t started_at_ms_ = 0;
   Clock::time_point started_;

@@ -35,6 +35,19 @@ class Call(session_harness.Case):
                 self.assertEqual(answer["error"]["code"], code)
                 self.assertEqual(set(answer), {"error"})
 
+    def test_a_network_that_the_call_left_out_is_the_callers_to_ask_for(self):
+        commands = {"allow": ["ls"], "network_allow": ["curl"]}
+        for mode, mend in (("outbound", "\"network\": true"), ("none", "the operator may set network.mode = \"outbound\"")):
+            profile = self.profile({"network": {"mode": mode}, "commands": commands}, mode + ".json")
+            answer = self.call("run", {"command": "curl --version", "network": False}, "--profile", profile, status=126)
+            self.assertIn(mend, answer["error"]["hint"])
+            (denial,) = answer["denials"]
+            self.assertEqual(denial["grant"], "" if mode == "outbound" else "network.mode = \"outbound\"")
+        for variables, mend in (({"SBX_ALLOW_NETWORK": "true"}, "\"allow_network\": true"), ({}, "the operator may set ")):
+            done = self.cli("tool", "bash_exec", input=b'{"command": "curl --version"}', stdin=None,
+                            env={**self.env, **variables})
+            self.assertIn(mend, json.loads(done.stdout)["error"]["hint"])
+
     def test_what_an_error_or_a_verdict_repeats_is_redacted(self):
         secret = "Zq7tR2mW9xK4vB1n"
         self.env["MY_TOKEN"] = secret
