@@ -158,12 +158,17 @@ class Looker {
     return at;
   }
 
-  // Closed where nothing is, or nothing that a command can write.
-  OwnedFd open_file(const std::string& path, std::uint64_t flags) {
+  // Closed where nothing is, or nothing that a command can write; with O_PATH where it may not be
+  // read: git executes that all the same, and needs no list of a directory.
+  OwnedFd open_file(std::string path, std::uint64_t flags) {
     OwnedFd fd = open_exactly(path, flags);
-    if (fd.is_open() || (errno != ELOOP && errno != EXDEV)) return fd;
-    const std::optional<std::string> target = real(path);
-    return target ? open_exactly(*target, flags) : OwnedFd();
+    if (!fd.is_open() && (errno == ELOOP || errno == EXDEV)) {
+      const std::optional<std::string> target = real(path);
+      if (!target) return {};
+      path = *target;
+      fd = open_exactly(path, flags);
+    }
+    return fd.is_open() || errno != EACCES ? std::move(fd) : open_exactly(path, flags | O_PATH);
   }
 
   bool exists(const std::string& path) { return open_file(path, O_PATH).is_open(); }
@@ -174,7 +179,7 @@ class Looker {
     if (info.st_size < 0 || static_cast<std::size_t>(info.st_size) > max) return std::nullopt;
     if (!spend(static_cast<std::size_t>(info.st_size))) return std::nullopt;
     Result<std::string> text = read_up_to(fd, static_cast<std::size_t>(info.st_size));
-    return text.ok() ? std::move(text).value() : "";
+    return text.ok() ? std::optional(std::move(text).value()) : std::nullopt;
   }
 
   // What stands there, and its text where that is a small file.
@@ -215,22 +220,30 @@ class Looker {
     return found;
   }
 
-  void note_hooks(const std::string& path) {
-    const OwnedFd fd = open_file(path, O_RDONLY | O_DIRECTORY);
+  // `take` answers whether to go on.
+  template <typename Take>
+  void each_entry(const std::string& directory, Take take) {
+    const OwnedFd fd = open_file(directory, O_RDONLY | O_DIRECTORY);
     if (!fd.is_open()) return;
     Listing listing(fd.get(), ".");
-    std::size_t count = 0;
+    if (!listing.is_open()) out_[directory] = kTooMuch;
     while (const dirent* entry = listing.next()) {
-      if (!spend(kListedWork)) return;
-      const std::string_view name = entry->d_name;
+      if (!spend(kListedWork) || !take(std::string(entry->d_name))) return;
+    }
+  }
+
+  void note_hooks(const std::string& path) {
+    std::size_t count = 0;
+    each_entry(path, [&](const std::string& name) {
       // The samples that every repository has are never run.
-      if (name.ends_with(".sample")) continue;
+      if (name.ends_with(".sample")) return true;
       if (++count > kMaxHooks) {
         out_[path] = kTooMuch;
-        return;
+        return false;
       }
       (void)note(join_path(path, name));
-    }
+      return true;
+    });
   }
 
   // A directory that git would use for the work tree `top`.
@@ -266,33 +279,25 @@ class Looker {
   // What lies where a linked worktree has its settings from, and git makes nothing there: the start
   // of a rebase, say, which the main checkout would go on with.
   void note_entries(const std::string& directory) {
-    const OwnedFd fd = open_file(directory, O_RDONLY | O_DIRECTORY);
-    if (!fd.is_open()) return;
-    Listing listing(fd.get(), ".");
-    while (const dirent* entry = listing.next()) {
-      if (!spend(kListedWork)) return;
-      if (!is_shared_in_git(entry->d_name)) {
-        out_.emplace(join_path(directory, entry->d_name), "there");
-      }
-    }
+    each_entry(directory, [&](const std::string& name) {
+      if (!is_shared_in_git(name)) out_.emplace(join_path(directory, name), "there");
+      return true;
+    });
   }
 
   // Those that lie elsewhere, and have their settings from where their own directory says.
   void note_worktrees(const std::string& directory) {
-    const OwnedFd fd = open_file(join_path(directory, "worktrees"), O_RDONLY | O_DIRECTORY);
-    if (!fd.is_open()) return;
-    Listing listing(fd.get(), ".");
-    while (const dirent* entry = listing.next()) {
-      if (!spend(kListedWork)) return;
-      const std::string own = join_path(directory, "worktrees/" + std::string(entry->d_name));
+    each_entry(join_path(directory, "worktrees"), [&](const std::string& name) {
+      const std::string own = join_path(directory, "worktrees/" + name);
       const std::string common = join_path(own, kGitCommonDirectory);
       const OwnedFd file = open_file(common, O_RDONLY);
-      if (!file.is_open()) continue;
+      if (!file.is_open()) return true;
       const std::optional<std::string> text = read_text(file.get(), PATH_MAX);
       // As git makes it.
       if (!text || first_line(*text) != "../..") out_[common] = mark_of(file.get(), text);
       (void)note_config(join_path(own, kGitWorktreeSettings), 0);
-    }
+      return true;
+    });
   }
 
   void add_gitlinks(const std::string& directory, const std::string& index, const std::string& top,
@@ -357,7 +362,23 @@ std::vector<std::string> git_changes(const GitUse& before, const GitUse& after) 
     if (mark == kHead && !after.contains(path)) out.push_back(path);
   }
   std::sort(out.begin(), out.end());
-  if (out.size() > kMaxGitChanges) out.resize(kMaxGitChanges);
+  if (out.size() <= kMaxGitChanges) return out;
+  // githooks(5)
+  constexpr std::string_view kHooks =
+      " applypatch-msg commit-msg fsmonitor-watchman post-applypatch post-checkout post-commit "
+      "post-index-change post-merge post-receive post-rewrite post-update pre-applypatch "
+      "pre-auto-gc pre-commit pre-merge-commit pre-push pre-rebase pre-receive prepare-commit-msg "
+      "proc-receive push-to-checkout reference-transaction sendemail-validate update "
+      "config config.worktree commondir .git ";
+  std::stable_partition(out.begin(), out.end(), [&](const std::string& path) {
+    return kHooks.find(" " + path.substr(path.rfind('/') + 1) + " ") != kHooks.npos;
+  });
+  std::string others(parent_of(out[kMaxGitChanges - 1]));
+  for (std::size_t i = kMaxGitChanges; i < out.size(); ++i) {
+    while (!is_below(out[i], others)) others = parent_of(others);
+  }
+  out.resize(kMaxGitChanges - 1);
+  if (std::find(out.begin(), out.end(), others) == out.end()) out.push_back(others);
   return out;
 }
 

@@ -24,7 +24,8 @@ bool guards_git(const Policy& policy);
 // looked at where a `.git` file, a symlink or an entry of the index leads git into it.
 GitUse look_at_git(const std::vector<ViewRoot>& roots);
 
-// What git would now use and did not before, changed, or lost; at most kMaxGitChanges of them.
+// What git would now use and did not before, changed, or lost; at most kMaxGitChanges of them: what
+// git itself looks for first, and the directory that holds the rest in its place.
 inline constexpr std::size_t kMaxGitChanges = 64;
 std::vector<std::string> git_changes(const GitUse& before, const GitUse& after);
 

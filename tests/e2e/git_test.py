@@ -190,6 +190,20 @@ class Worktree(GitCase):
         told = [d["target"] for d in answer["denials"] if d["operation"] == "git_redirected"]
         self.assertEqual(told, [f"{self.main}/.git/{name}" for name in made], answer)
 
+    def test_hooks_that_cannot_be_read_or_listed_are_named(self):
+        """Git executes them all the same."""
+        self.git("config", "core.hooksPath", "hooks")
+        os.mkdir(self.main + "/hooks")
+        self.addCleanup(os.chmod, self.main + "/.git", 0o755)
+        copy, both = "cp " + shutil.which("true"), ["hooks/pre-commit", "hooks/update"]
+        for command, by_root, by_user in (
+                (f"{copy} hooks/pre-commit; chmod 111 hooks/pre-commit", both[:1], both[:1]),
+                (f"{copy} hooks/update; chmod 311 hooks", both[1:], ["hooks"]),
+                ("chmod 755 hooks; chmod 700 hooks/update; chmod 311 .git", both[1:], both)):
+            answer = self.ok(command, self.main)
+            told = [os.path.relpath(d["target"], self.main) for d in answer["denials"] if d["operation"] == "git_redirected"]
+            self.assertEqual(told, by_root if harness.is_root() else by_user, answer)
+
     def test_a_repository_that_does_not_name_the_workspace_is_not_shown(self):
         self.worktree()
         for target in (self.main + "/.git", self.main + "/.git/worktrees/wt", "/nonexistent",

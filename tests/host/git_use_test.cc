@@ -128,6 +128,19 @@ TEST(GitUse, ALinkedWorktreeThatIsLedElsewhereIsNamed) {
   EXPECT_EQ(git_changes(before, look_at(top.path())), std::vector<std::string>{common});
 }
 
+TEST(GitUse, OfManyChangesThatOfAHookIsTheFirstAndTheirDirectoryStandsForTheRest) {
+  const test::TempDir top;
+  top.file(".git/HEAD", "ref: refs/heads/main\n");
+  top.file(".git/config", "[core]\nhooksPath = hk\n");
+  const GitUse before = look_at(top.path());
+  for (int i = 100; i < 170; ++i) top.file("hk/." + std::to_string(i), "x");
+  top.file("hk/pre-commit", "#!/bin/sh\n", 0755);
+  const std::vector<std::string> changes = git_changes(before, look_at(top.path()));
+  ASSERT_EQ(changes.size(), kMaxGitChanges);
+  EXPECT_EQ(changes.front(), top.at("hk/pre-commit"));
+  EXPECT_EQ(changes.back(), top.at("hk"));
+}
+
 TEST(GitUse, AnOrdinaryRepositoryIsLookedAtToItsEnd) {
   const test::TempDir top;
   top.file(".git/HEAD", "ref: refs/heads/main\n");
