@@ -14,6 +14,8 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "epochs.h"
+#include "git_names.h"
+#include "host/git_use.h"
 #include "host/globs.h"
 #include "journal.h"
 #include "kept/copy.h"
@@ -80,8 +82,10 @@ class Commit {
       return status.ok() ? answer() : Done(Refusal{status.error(), {}});
     }
     const bool is_empty = steps_.empty() && dropped_.empty();  // nothing to commit and to undo
+    const GitUse git = is_empty ? GitUse() : git_use();
     const Status status = is_empty ? forget_settled(layer_, touched_, give_up()) : carry_out();
     if (!status.ok()) return Refusal{status.error(), {}};
+    if (!is_empty) warn_of_git(git);
     return answer();
   }
 
@@ -208,6 +212,28 @@ class Commit {
     }
     if (narrows(action_.read_only, state_.read_only)) return "read-only";
     return strictly && any(action_.reported) ? "reported" : nullptr;
+  }
+
+  // What git goes by in the real roots; nothing, where the policy holds nothing of git's.
+  GitUse git_use() const {
+    const auto holds_git = [](const std::vector<std::string>& paths) {
+      return std::any_of(paths.begin(), paths.end(), is_gits_own);
+    };
+    if (!holds_git(action_.protects) && !holds_git(action_.reported)) return {};
+    std::vector<ViewRoot> roots;
+    for (const std::string& root : state_.roots) {
+      ViewRoot& shown = roots.emplace_back();
+      shown.node = {root, NodeKind::kDirectory};
+      shown.access = Access::kReadWrite;
+    }
+    return look_at_git(roots);
+  }
+
+  void warn_of_git(const GitUse& before) {
+    for (const std::string& path : git_changes(before, git_use())) {
+      if (is_any_below(path, action_.reported)) continue;  // a warning says so
+      warnings_.push_back("git goes by it now: " + repair_utf8(path));
+    }
   }
 
   void conflict(const TouchedKey& key) {

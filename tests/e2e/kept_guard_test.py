@@ -194,6 +194,33 @@ class Protected(Kept):
         self.assertEqual((self.read("named"), os.listdir(self.work)), ("mine\n", ["named"]))
 
 
+class LedByGit(Kept):
+    def git(self, *words):
+        subprocess.run(["git", *words], cwd=self.work, check=True)
+
+    def test_what_leads_it_elsewhere_is_not_committed(self):
+        self.git("init", "-q")
+        for name, command in (("commondir", "cp -r .git .cache; echo ../.cache > .git/commondir"),
+                              ("config.worktree", "echo > .git/config.worktree")):
+            self.inside(command + "; echo > ordinary", name)
+            answer = self.refused("path_refused", "commit", name)
+            self.assertEqual(answer["changes"], [{"path": f"{self.work}/.git/{name}", "kind": "protected"}])
+            self.assertFalse(os.path.exists(f"{self.work}/.git/{name}"))
+
+    def test_a_commit_says_what_it_goes_by_from_then_on(self):
+        def warned(command):
+            self.inside(command)
+            warnings = json.loads(self.layer("commit", "x", "--json"))["warnings"]
+            return [os.path.relpath(line.split(": ")[1], self.work) for line in warnings
+                    if line.startswith("git goes by it now: ")]
+        self.assertEqual(warned("git init -q --bare b; mv b/* .; rmdir b"), [".", "config"])
+        self.assertEqual(warned("rm HEAD"), ["HEAD"])
+        self.git("init", "-q")
+        self.git("config", "core.hooksPath", "tools/hooks")
+        self.assertEqual(warned("mkdir -p tools/hooks; echo > tools/hooks/pre-commit"), ["tools/hooks/pre-commit"])
+        self.assertEqual(warned("echo > ordinary"), [])
+
+
 class Shown(Kept):
     """Runs that are shown the state directory, as by a home that is a root."""
 
