@@ -97,6 +97,12 @@ Result<std::string> cache_place(const Environment& environment) {
 
 Status make_caches(const SandboxPolicy& policy) {
   for (const auto& [name, cache] : policy.caches) {
+    // A command may have closed it to all others, or opened it.
+    struct stat info {};
+    const char* const path = cache.source.c_str();
+    if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && (info.st_mode & 0777) != 0700) {
+      chmod(path, 0700);
+    }
     SBX_TRY(const OwnedFd made, open_private_directory(cache.source));
   }
   return {};

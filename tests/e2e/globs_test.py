@@ -173,6 +173,11 @@ class Caches(harness.Case):
         self.assertEqual(os.listdir(self.home + "/.cache/x"), ["theirs"])
         self.assertFalse(os.path.exists(self.home + "/.all"))
 
+    def test_one_that_a_command_closes_or_opens_is_there_for_the_next(self):
+        for mode in ("0", "777", "500"):
+            self.inside(f"echo {mode} > ~/.all/f; chmod {mode} ~/.all")
+            self.assertEqual(self.inside("cat ~/.all/f; stat -c %a ~/.all"), f"{mode}\n700\n")
+
     def test_a_layer_lies_over_those_that_are_new_as_well(self):
         flags = ("--layer", "one", "--profile", self.cached)
         self.assertEqual(self.out("echo 1 > ~/.cache/x/f; cat ~/.cache/x/f", *flags, env=self.env), "1\n")
