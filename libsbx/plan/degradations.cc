@@ -84,8 +84,8 @@ constexpr Shortfall kShortfalls[] = {
      "writable root away from what covers it: keep such things out of writable roots",
      [](const Made& made) { return made.is_nested() && made.has(Layer::kMount); }},
     {"limits",
-     "file systems that are mounted inside (tmpfs) count for neither memory nor tmp_mb: no cgroup "
-     "bounds them",
+     "file systems that are mounted inside (tmpfs) and what lies in sockets of a network namespace "
+     "made there count for neither memory nor tmp_mb: no cgroup bounds them",
      [](const Made& made) {
        return made.is_nested() && made.has(Layer::kUser) && made.input.facts.cgroup.base.empty() &&
               (made.sandbox.limits.memory_mb || made.sandbox.limits.tmp_mb);
