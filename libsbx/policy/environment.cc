@@ -67,17 +67,20 @@ constexpr std::array<Word, 23> kSessionHandles = {"SSH_AUTH_SOCK",
                                                   "TMUX",
                                                   "STY",
                                                   "VSCODE_IPC_HOOK_CLI"};
-constexpr std::array<Word, 13> kSecretWords = {"KEY",  "KEYS", "AUTH",  "PASS", "PWD",
-                                               "PAT",  "JWT",  "CREDS", "CRED", "PIN",
-                                               "SALT", "CERT", "PEM"};
-constexpr std::array<Word, 8> kSecretNames = {"GOOGLE_APPLICATION_CREDENTIALS",
-                                              "PGPASSFILE",
-                                              "BOTO_CONFIG",
-                                              "GIT_ASKPASS",
-                                              "SSH_ASKPASS",
-                                              "SUDO_ASKPASS",
-                                              "BW_SESSION",
-                                              "GIT_CONFIG_PARAMETERS"};
+constexpr std::array<Word, 14> kSecretWords = {"KEY",  "KEYS",  "AUTH", "PWD", "PAT",
+                                               "JWT",  "CREDS", "CRED", "PIN", "SALT",
+                                               "CERT", "PEM",   "TOTP", "MFA"};
+constexpr std::array<Word, 3> kSecretEnds = {"PW", "SK", "OTP"};  // behind other words
+constexpr std::array<Word, 10> kSecretNames = {"GOOGLE_APPLICATION_CREDENTIALS",
+                                               "OTP",
+                                               "IDENTITY_HEADER",
+                                               "PGPASSFILE",
+                                               "BOTO_CONFIG",
+                                               "GIT_ASKPASS",
+                                               "SSH_ASKPASS",
+                                               "SUDO_ASKPASS",
+                                               "BW_SESSION",
+                                               "GIT_CONFIG_PARAMETERS"};
 constexpr std::string_view kSecretBegins[] = {"AWS_", "AZURE_", "VAULT_", "OP_SESSION_"};
 constexpr std::array<Word, 13> kNeverSettable = {
     "LD_PRELOAD",     "LD_LIBRARY_PATH", "LD_AUDIT", "PYTHONPATH",
@@ -133,13 +136,21 @@ bool is_sensitive_name(std::string_view name) {
   const Word whole{std::string_view(text)};
   if (is_session_handle(whole)) return true;
   if (is_git_setting(text)) return false;  // its own name says nothing; see share_git_settings()
-  static constexpr std::array<Word, 24> kAnywhere = {
-      "TOKEN",      "SECRET",      "PASSWORD",     "PASSWD",
-      "PASSPHRASE", "CREDENTIAL",  "APIKEY",       "API_KEY",
-      "ACCESS_KEY", "PRIVATE_KEY", "SIGNING_KEY",  "ENCRYPTION_KEY",
-      "COOKIE",     "BEARER",      "DATABASE_URL", "CONNECTION_STRING",
-      "_DSN",       "MONGO_URI",   "REDIS_URL",    "AMQP_URL",
-      "WEBHOOK",    "NETRC",       "SESSION_ID",   "OAUTH"};
+  static constexpr std::array<Word, 30> kAnywhere = {"PASSCODE",     "AUTHORIZATION",
+                                                     "ACCESSKEY",    "PRIVKEY",
+                                                     "MONGODB_URI",  "BROKER_URL",
+                                                     "TOKEN",        "SECRET",
+                                                     "PASSWORD",     "PASSWD",
+                                                     "PASSPHRASE",   "CREDENTIAL",
+                                                     "APIKEY",       "API_KEY",
+                                                     "ACCESS_KEY",   "PRIVATE_KEY",
+                                                     "SIGNING_KEY",  "ENCRYPTION_KEY",
+                                                     "COOKIE",       "BEARER",
+                                                     "DATABASE_URL", "CONNECTION_STRING",
+                                                     "_DSN",         "MONGO_URI",
+                                                     "REDIS_URL",    "AMQP_URL",
+                                                     "WEBHOOK",      "NETRC",
+                                                     "SESSION_ID",   "OAUTH"};
   for (const Word& part : kAnywhere) {
     if ((part.letters & ~whole.letters) == 0 && text.find(part.text()) != std::string::npos)
       return true;
@@ -149,7 +160,11 @@ bool is_sensitive_name(std::string_view name) {
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('_'), rest.size());
     const std::string_view word = rest.substr(0, end);
-    if (contains(kSecretWords, Word(word)) && text != "PWD" && text != "OLDPWD") {
+    // SSHPASS, DB_PASS
+    const bool is_pass = word.ends_with("PASS") && word != "BYPASS" && word != "COMPASS";
+    const bool ends = end == rest.size() && end < text.size() && contains(kSecretEnds, Word(word));
+    if (is_pass || ends ||
+        (contains(kSecretWords, Word(word)) && text != "PWD" && text != "OLDPWD")) {
       return true;
     }
     rest.remove_prefix(std::min(end + 1, rest.size()));

@@ -56,6 +56,26 @@ TEST(Environment, KnowsTheNamesOfCredentials) {
                            "GIT_ASKPASS",
                            "SUDO_ASKPASS",
                            "NETRC",
+                           "SSHPASS",
+                           "DBPASS",
+                           "DB_PASS",
+                           "MYSQLPASS",
+                           "SMTPPASS_2",
+                           "STOREPASS",
+                           "KEYPASS",
+                           "PASSCODE",
+                           "AUTHORIZATION",
+                           "ACCESSKEY",
+                           "LDAP_BIND_PW",
+                           "WG_PRIVKEY",
+                           "IDENTITY_HEADER",
+                           "STRIPE_SK",
+                           "OTP",
+                           "LOGIN_OTP",
+                           "TOTP_SEED",
+                           "MFA_CODE",
+                           "MONGODB_URI",
+                           "CELERY_BROKER_URL",
                            "Npm_Config_AuthToken"}) {
     EXPECT_TRUE(is_sensitive_name(name)) << name;
   }
@@ -85,6 +105,15 @@ TEST(Environment, LeavesOrdinaryNamesAlone) {
                            "PATTERN",
                            "COMPASS",
                            "BYPASSED",
+                           "BYPASS",
+                           "CACHE_BYPASS",
+                           "PASSENGER",
+                           "PASSENGER_APP_ENV",
+                           "OTP_VERSION",
+                           "SK",
+                           "PW",
+                           "SK_BUFF",
+                           "CSSPW_X",
                            "SPIN",
                            "PINNED",
                            "CERTAIN",
@@ -243,6 +272,34 @@ TEST_F(Scrub, GitsSettingsStandAndFallInPairs) {
   }
   inherited_["GIT_CONFIG_COUNT"] = "2000000000";  // more than there are
   EXPECT_EQ(git_settings(scrubbed(ScrubMode::kDefault)), shared);
+  policy_.run.environment.pass = {"GIT_CONFIG_VALUE_2"};  // a half is none
+  EXPECT_EQ(git_settings(scrubbed(ScrubMode::kDefault)), shared);
+  inherited_.erase("GIT_CONFIG_VALUE_0");
+  EXPECT_EQ(git_settings(scrubbed(ScrubMode::kDefault)), Environment());
+}
+
+TEST_F(Scrub, GitsAliasesRunNoProgramHoweverTheyAreQuoted) {
+  const auto is_shared = [&](const std::string& key, const std::string& value) {
+    inherited_["GIT_CONFIG_COUNT"] = "1";
+    inherited_["GIT_CONFIG_KEY_0"] = key;
+    inherited_["GIT_CONFIG_VALUE_0"] = value;
+    return !git_settings(scrubbed(ScrubMode::kDefault)).empty();
+  };
+  EXPECT_TRUE(is_shared("alias.fixes", "log --max-count=3 --grep fix"));
+  for (const char* const value :
+       {"!true", "rebase -x true", "rebase \"-x\" true", "rebase '-'ix true", "rebase \\-x true",
+        "submodule \"for\"each true", "-c core.pager=true log", "bisect\trun true",
+        "fetch --upl=true", "rebase --ex true"}) {
+    EXPECT_FALSE(is_shared("alias.a", value)) << value;
+  }
+  EXPECT_FALSE(is_shared("alias.", "log"));
+}
+
+TEST(Names, AreNotTakenForOthersOfTheirLetters) {
+  EXPECT_TRUE(is_never_settable("ENV"));
+  EXPECT_FALSE(is_never_settable("NEV"));
+  EXPECT_TRUE(is_sensitive_name("MY_PAT"));
+  EXPECT_FALSE(is_sensitive_name("MY_TAP"));
 }
 
 TEST_F(Scrub, WhatHoldsTheValueOfAWithheldCredentialStaysOutside) {
