@@ -263,9 +263,11 @@ std::string git_quoted(const std::string& path) {
   if (escape_control_bytes(path) == path && path.find_first_of("\"\\") == path.npos) return path;
   std::string out = "\"";
   for (const char c : path) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c >= ' ' && c <= '~') {
-      out += c;
+    constexpr std::string_view kLettered = "\a\b\t\n\v\f\r";
+    const std::size_t letter = kLettered.find(c);
+    if (c == '"' || c == '\\' || letter != kLettered.npos) out += '\\';
+    if ((c >= ' ' && c <= '~') || letter != kLettered.npos) {
+      out += letter == kLettered.npos ? c : "abtnvfr"[letter];
       continue;
     }
     std::array<char, 5> octal{};

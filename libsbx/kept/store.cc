@@ -72,7 +72,8 @@ std::string mount_top(const std::string& path) {
   return top;
 }
 
-// Errors: those of open_private_directory().
+// Without a symlink on the way: what is compared with roots, and mounted. Errors: those of
+// open_private_directory().
 Result<std::string> usable_directory(const std::string& path, const std::string& hash) {
   std::string directory = path;
   SBX_CHECK_OK(open_private_directory(directory));
@@ -87,7 +88,7 @@ Result<std::string> usable_directory(const std::string& path, const std::string&
   }
   if (access(directory.c_str(), W_OK) != 0)
     return layer_failure("access(" + directory + ")", errno);
-  return directory;
+  return real_path(directory);
 }
 
 // What tells the directory from another one that stands there later.

@@ -30,7 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kMostLooks = 4;  // for patterns, of one run
+constexpr int kMostLooks = 16;  // for patterns, of one run
 
 // The limits that nothing but a look holds.
 WatchLimits watch_limits(const LaunchPlan& plan, const SandboxLimits& limits) {
@@ -432,6 +432,13 @@ void CommandRun::conclude() {
   }
   if (!supervised.failure) {
     return finish(supervised);
+  }
+  // What matched is gone, as temporary files go, or another stands there.
+  const bool is_other =
+      supervised.failure->code == ErrorCode::kSetupFailed &&
+      (supervised.failure->sys_errno == ENOENT || supervised.failure->sys_errno == ESTALE);
+  if (is_other && has_patterns(*policy_) && looks_ < kMostLooks) {
+    return look_for_patterns([this] { attempt(); });
   }
   note_layers(outcome_, sandbox_->plan, supervised.confirmed);
   attempt_failed(*supervised.failure, supervised.failed_layer != kNoLayer &&
