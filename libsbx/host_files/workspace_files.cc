@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/by_number.h"
 #include "base/files.h"
 #include "base/hex.h"
 #include "base/owned_fd.h"
@@ -104,7 +105,7 @@ class FileWriter {
   Status write() {
     prefix_ = random_name();
     if (prefix_.empty()) return failed(0, workspace_, "getrandom");
-    SBX_TRY(const std::string top, real_path("/proc/self/fd/" + std::to_string(top_.get())));
+    SBX_TRY(const std::string top, real_path(by_number(top_.get())));
     Watchdog watchdog;
     SBX_CHECK_OK(watchdog.tell(Left::kStaged, staged_in(top)));
     Status status = write_all();

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/by_number.h"
 #include "base/text.h"
 
 namespace sbx {
@@ -65,7 +66,7 @@ bool has_place_for(const std::string& path) {
 // Goes through the directory's descriptor: sun_path holds 108 bytes only, and no name on the way
 // can be replaced. False: the name itself is too long.
 bool address_of(const Directory& directory, const std::string& name, sockaddr_un& address) {
-  const std::string path = "/proc/self/fd/" + std::to_string(directory.fd.get()) + "/" + name;
+  const std::string path = by_number(directory.fd.get()) + "/" + name;
   address = {};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return false;

@@ -13,6 +13,7 @@
 #include <array>
 #include <utility>
 
+#include "base/by_number.h"
 #include "base/utf8.h"
 #include "model/exit_status.h"
 #include "policy/futile_grants.h"
@@ -42,7 +43,7 @@ constexpr int kMostTries = 50;               // to begin a call
 constexpr milliseconds kMostSilence{10000};  // between its end and the next word
 
 OwnedFd open_again(int fd, int flags) {
-  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  const std::string path = by_number(fd);
   return OwnedFd(open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC));
 }
 

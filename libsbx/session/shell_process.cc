@@ -17,6 +17,7 @@
 #include <string>
 #include <utility>
 
+#include "base/by_number.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "sys/calls.h"
@@ -74,7 +75,7 @@ Result<OwnedFd> ShellProcess::open_pipe(int fd, int flags) const {
   if (!place.is_open() || !is_pipe(place.get())) return error;
   // It was the shell's until now, so that its number was nobody else's.
   if (sys::pidfd_send_signal(pidfd_.get(), 0) != 0) return error;
-  const std::string path = "/proc/self/fd/" + std::to_string(place.get());
+  const std::string path = by_number(place.get());
   OwnedFd pipe(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC));
   if (!pipe.is_open()) return error;
   return pipe;

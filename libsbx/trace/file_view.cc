@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <climits>
 
+#include "base/by_number.h"
 #include "base/files.h"
 #include "base/paths.h"
 #include "guard/places.h"
@@ -385,9 +386,9 @@ bool FileView::lies_below(const std::string& path) const {
     }
     for (std::string at = path; at != part.root; at = parent_of(at)) {
       const OwnedFd upper = open_in(part.upper, at);
-      const std::string by_number = "/proc/self/fd/" + std::to_string(upper.get());
+      const std::string name = by_number(upper.get());
       char value = 0;
-      if (getxattr(by_number.c_str(), sys::kOverlayOpaque, &value, 1) == 1 && value == 'y') {
+      if (getxattr(name.c_str(), sys::kOverlayOpaque, &value, 1) == 1 && value == 'y') {
         return false;
       }
     }

@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstring>
 
+#include "base/by_number.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -84,8 +85,6 @@ std::optional<std::string> link_target(const OwnedFd& link) {
   return std::string(target.data(), static_cast<std::size_t>(size));
 }
 
-std::string path_of(int fd) {
-  return read_link("/proc/self/fd/" + std::to_string(fd)).value_or("");
-}
+std::string path_of(int fd) { return read_link(by_number(fd)).value_or(""); }
 
 }  // namespace sbx
