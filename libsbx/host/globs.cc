@@ -80,6 +80,7 @@ class Walk {
   bool is_given_up() const { return is_given_up_ != nullptr && is_given_up_->load(); }
 
   void refuse(const std::string& path, const std::string& why) {
+    if (glob_.unlisted == Unlisted::kMatches) found_.push_back(path);
     if (glob_.unlisted == Unlisted::kRefused && problem_.empty()) problem_ = path + ": " + why;
   }
 

@@ -25,8 +25,8 @@ std::string nearest_there(const std::string& path);
 bool is_closed_to_us(const std::string& path);
 
 // What a directory that cannot be listed, or lies too deep, may hold: nothing that matters, or
-// something that a pattern which takes away would miss.
-enum class Unlisted : std::uint8_t { kPassedOver, kRefused };
+// something that a pattern which takes away would miss, so that it counts as a match itself.
+enum class Unlisted : std::uint8_t { kPassedOver, kRefused, kMatches };
 
 struct Glob {
   std::string base;

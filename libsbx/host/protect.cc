@@ -19,6 +19,7 @@
 #include "base/owned_fd.h"
 #include "base/paths.h"
 #include "base/text.h"
+#include "host/globs.h"
 #include "host/looks.h"
 
 namespace sbx {
@@ -275,6 +276,11 @@ class Resolver {
 
 }  // namespace
 
+bool may_be_filled(const std::string& directory) {
+  if (faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return true;
+  return errno == EACCES && !is_closed_to_us(directory);
+}
+
 bool is_stub(const std::string& path, const struct stat& info) {
   // A directory may hand its S_ISGID and its access list down; older releases let nobody write.
   constexpr unsigned kTelling = S_ISUID | S_ISVTX | S_IRUSR | S_IXUSR | S_IWGRP | S_IWOTH;
@@ -329,10 +335,7 @@ Status protect_own(const std::vector<ViewRoot>& roots, const std::string& root,
   for (const std::string_view part : split(name, '/')) parts.emplace_back(part);
   Resolver resolver(roots, out);
   const std::size_t known = out.size();
-  // Where the caller can make nothing, neither can the command, unless it opens the directory
-  // first.
-  const bool is_closed = faccessat(AT_FDCWD, root.c_str(), W_OK | X_OK, AT_EACCESS) != 0;
-  resolver.walk(root, parts, is_closed || parts.size() > 1);
+  resolver.walk(root, parts, parts.size() > 1 || !may_be_filled(root));
   for (std::size_t i = known; i < out.size(); ++i) {
     out[i].is_soft = true;
     if (out[i].is_only_reported()) out[i].parents.clear();

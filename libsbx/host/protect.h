@@ -44,10 +44,13 @@ Status protect_git_directory(const std::vector<ViewRoot>& roots, const std::stri
                              std::vector<ViewProtect>& out);
 
 // What is sbx's own in a writable root, whatever the profile says: `name` below it. A missing one
-// cannot be made; it is only reported where the caller cannot make the stub for that, and where it
-// is not at the root's top, since directories on the way would be held in place.
+// cannot be made; it is only reported where nothing can be made, and where it is not at the root's
+// top, since directories on the way would be held in place.
 Status protect_own(const std::vector<ViewRoot>& roots, const std::string& root,
                    std::string_view name, std::vector<ViewProtect>& out);
+
+// Whether something can be made in a directory, by its owner once he has opened it.
+bool may_be_filled(const std::string& directory);
 
 // The mode that marks a stub: an empty directory that holds the place of a missing protected path.
 // Others can look into it, whose runs hold it as well; its owner's programs on the host, git among

@@ -3,6 +3,7 @@ sbx_room(host_files
     host_files/append_file.cc
     host_files/changes.cc
     host_files/leftovers.cc
+    host_files/open_way.cc
     host_files/places.cc
     host_files/remove_tree.cc
     host_files/spill.cc

@@ -10,12 +10,27 @@
 
 #include <cerrno>
 
+#include "base/by_number.h"
 #include "host/protect.h"
+#include "host_files/open_way.h"
 
 namespace sbx {
 namespace {
 
 constexpr int kAttempts = 200;  // another run may be about to remove the one that stands there
+
+// At no moment does it look like anything but a stub, unless a default access list, which a command
+// may have set, takes away from its mode.
+bool make_stub(const std::string& path) {
+  const mode_t umask_before = umask(0);
+  const bool made = mkdir(path.c_str(), kStubMode) == 0;
+  umask(umask_before);
+  if (!made) return false;
+  const OwnedFd fd(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  const bool is_whole = fstat(fd.get(), &info) == 0 && (~info.st_mode & (S_IRUSR | S_IXUSR)) == 0;
+  return is_whole || chmod(by_number(fd.get()).c_str(), kStubMode) == 0;
+}
 
 // A lock on the stub that stands at `path` now; closed where it was removed meanwhile.
 OwnedFd hold(const std::string& path) {
@@ -26,6 +41,20 @@ OwnedFd hold(const std::string& path) {
                     fstat(fd.get(), &held) == 0 && lstat(path.c_str(), &now) == 0 &&
                     held.st_ino == now.st_ino && held.st_dev == now.st_dev;
   return same ? std::move(fd) : OwnedFd();
+}
+
+bool remove_stub(const std::string& path) {
+  return rmdir(path.c_str()) == 0;  // takes an empty directory only
+}
+
+// Whether a process that is gone has left nothing there that can be removed.
+bool is_removed(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return errno != EACCES;
+  if (!is_stub(path, info)) return true;
+  const OwnedFd lock = hold(path);
+  if (!lock.is_open() || flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return false;
+  return remove_stub(path) || (errno != ENOENT && errno != EACCES);
 }
 
 // What somebody has put something into is theirs, as if mkdir(2) had been theirs as well.
@@ -44,22 +73,22 @@ Status Stubs::make(const std::vector<std::string>& paths) {
     OwnedFd lock;
     int error = 0;
     for (int i = 0; i < kAttempts && !lock.is_open(); ++i) {
-      // At no moment does it look like anything but a stub.
-      const mode_t umask_before = umask(0);
-      const bool made = mkdir(path.c_str(), kStubMode) == 0;
-      error = errno;
-      umask(umask_before);
+      const bool made = with_open_way(path, make_stub);
+      error = made ? EAGAIN : errno;
       if (!made && error != EEXIST) break;
       struct stat there {};
       if (!made && lstat(path.c_str(), &there) != 0) continue;  // another run's, just removed
-      if (!made && !is_stub(path, there)) break;
+      if (!made && !is_stub(path, there)) {
+        error = 0;  // somebody else's
+        break;
+      }
       lock = hold(path);
       const struct timespec pause { 0, 1'000'000 };
       if (!lock.is_open()) nanosleep(&pause, nullptr);
     }
     if (lock.is_open()) {
       held_.emplace_back(path, std::move(lock));
-    } else if (error != EEXIST) {
+    } else if (error != 0) {
       return Error{ErrorCode::kSetupFailed, "mkdir(" + path + "): " + errno_text(error), path,
                    "the place of a missing protected path must be held during the run: make the "
                    "root writable, or write {\"path\": …, \"missing\": \"report\"}",
@@ -73,8 +102,7 @@ std::vector<OwnedFd> Stubs::remove() {
   std::vector<OwnedFd> removed;
   for (auto& [path, lock] : held_) {
     if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
-    // rmdir(2) takes an empty directory only.
-    if (rmdir(path.c_str()) == 0) {
+    if (with_open_way(path, remove_stub)) {
       removed.push_back(std::move(lock));
     } else if (errno == ENOTEMPTY) {
       give_up(lock.get());
@@ -89,12 +117,7 @@ void Stubs::remove_left(const std::vector<std::string>& paths) {
   constexpr int kRounds = 50;
   std::vector<std::string> left = paths;
   for (int i = 0; i < kRounds && !left.empty(); ++i) {
-    std::erase_if(left, [](const std::string& path) {
-      if (!is_stub(path)) return true;
-      const OwnedFd lock = hold(path);
-      if (!lock.is_open() || flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return false;
-      return rmdir(path.c_str()) == 0 || errno != ENOENT;
-    });
+    std::erase_if(left, [](const std::string& path) { return with_open_way(path, is_removed); });
     const struct timespec pause { 0, 10'000'000 };
     if (!left.empty()) nanosleep(&pause, nullptr);
   }

@@ -17,6 +17,7 @@
 #include "base/paths.h"
 #include "host/globs.h"
 #include "host/protect.h"
+#include "host_files/open_way.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -28,18 +29,48 @@ const char* operation_of(const View::Pattern& pattern) {
   return pattern.hides ? "hidden_appeared" : "protected_created";
 }
 
+void name(DenialLedger& denials, const char* operation, const std::string& path,
+          const char* grant = "") {
+  denials.add({Refuser::kMount, operation, path, 1, "", grant});
+}
+
+bool is_there(const std::string& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0;
+}
+
 // What a directory holds may be the caller's: such a one is only given another name, which nobody
-// inside can know before.
-void take_away(const std::string& path) {
+// inside can know before. False where errno tells what is in the way.
+bool take_away(const std::string& path) {
   const std::string parent(parent_of(path));
   const sys::OpenHow how{O_PATH | O_DIRECTORY | O_CLOEXEC, 0, sys::kResolveNoSymlinks};
   const OwnedFd directory(sys::openat2(AT_FDCWD, parent.c_str(), how));
   const int at = directory.get();
   const std::string name = path.substr(path.rfind('/') + 1);
-  if (at < 0 || unlinkat(at, name.c_str(), 0) == 0 || errno != EISDIR) return;
-  if (unlinkat(at, name.c_str(), AT_REMOVEDIR) == 0 || errno != ENOTEMPTY) return;
+  if (at < 0) return false;
+  if (unlinkat(at, name.c_str(), 0) == 0 || errno != EISDIR) return errno != EACCES;
+  if (unlinkat(at, name.c_str(), AT_REMOVEDIR) == 0 || errno != ENOTEMPTY) return errno != EACCES;
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  (void)renameat(at, name.c_str(), at, (name + ".sbx-" + std::to_string(now)).c_str());
+  return renameat(at, name.c_str(), at, (name + ".sbx-" + std::to_string(now)).c_str()) == 0;
+}
+
+// Of what is only reported. `changes`: where writes went to a layer, what they were.
+void name_created(const Policy& policy, const std::vector<ViewProtect>& reported,
+                  const std::vector<Change>* changes, DenialLedger& denials) {
+  for (const ViewProtect& protect : reported) {
+    const std::string& path = protect.node.path;
+    const auto is_it = [&](const Change& change) {
+      return change.path == path && change.kind == "created";
+    };
+    // A stub is another run's, which can hold the place.
+    const bool is_made =
+        changes != nullptr ? std::any_of(changes->begin(), changes->end(), is_it)
+                           : with_open_way(path, is_there) && (protect.leads_git || !is_stub(path));
+    if (!is_made) continue;
+    // What is taken away is not to be had.
+    const bool is_always = protect.leads_git || is_always_protected(policy, path);
+    name(denials, "protected_created", path, is_always ? "" : "remove it from filesystem.protect");
+  }
 }
 
 }  // namespace
@@ -60,7 +91,11 @@ std::optional<HeldFiles::State> HeldFiles::state_of(const std::string& path, boo
 HeldFiles::HeldFiles(const Policy& policy, const View& view)
     : roots_(view.roots), lifted_(view.lifted), patterns_(view.patterns) {
   for (const ViewProtect& protect : view.protects) {
-    if (!protect.is_only_reported()) protected_.push_back(protect.node.path);
+    if (protect.is_only_reported()) {
+      reported_.push_back(protect);
+    } else {
+      protected_.push_back(protect.node.path);
+    }
     if (protect.node.kind == NodeKind::kMissing) continue;
     const auto& own = policy.run.own_files;
     const bool is_own = std::find(own.begin(), own.end(), protect.node.path) != own.end();
@@ -81,34 +116,28 @@ HeldFiles::HeldFiles(const Policy& policy, const View& view)
 }
 
 void HeldFiles::compare(const Policy& policy, const LaunchPlan& plan, DenialLedger& denials) const {
-  for (const ViewProtect& protect : plan.report_created) {
-    struct stat info {};
-    if (lstat(protect.node.path.c_str(), &info) != 0) continue;
-    // Another run's, which can hold the place.
-    if (!protect.leads_git && is_stub(protect.node.path)) continue;
-    // What is taken away is not to be had.
-    const bool is_always = protect.leads_git || is_always_protected(policy, protect.node.path);
-    denials.add({Refuser::kMount, "protected_created", protect.node.path, 1, "",
-                 is_always ? "" : "remove it from filesystem.protect"});
-  }
+  name_created(policy, plan.report_created, nullptr, denials);
   // PID 1 does so as soon as it hears of it, and so not of the last.
-  for (const std::string& path : plan.taken_away) take_away(path);
+  for (const std::string& path : plan.taken_away) {
+    if (with_open_way(path, is_there)) (void)with_open_way(path, take_away);
+  }
   for (const State& then : states_) {
     const std::optional<State> now = state_of(then.path, then.is_own);
     if (now && *now == then) continue;
-    denials.add({Refuser::kMount, "protected_changed", then.path, 1, "", ""});
+    name(denials, "protected_changed", then.path);
   }
   for (const std::string& path : absent_) {
-    struct stat info {};
-    if (lstat(path.c_str(), &info) == 0) {
-      denials.add({Refuser::kMount, "hidden_appeared", path, 1, "", ""});
+    if (with_open_way(path, is_there)) {
+      name(denials, "hidden_appeared", path);
     }
   }
   compare_patterns(plan, denials);
   if (git_) compare_git(denials);
 }
 
-void HeldFiles::compare_changes(const std::vector<Change>& changes, DenialLedger& denials) const {
+void HeldFiles::compare_changes(const Policy& policy, const std::vector<Change>& changes,
+                                DenialLedger& denials) const {
+  name_created(policy, reported_, &changes, denials);
   for (const View::Pattern& pattern : patterns_) {
     const std::string whole = whole_glob(pattern.glob.base, pattern.glob.pattern);
     std::size_t count = 0;
@@ -116,7 +145,7 @@ void HeldFiles::compare_changes(const std::vector<Change>& changes, DenialLedger
       const bool is_new = change.kind == "created" && glob_holds(whole, change.path) &&
                           !glob_holds(whole, parent_of(change.path));
       if (!is_new || ++count > kMostMatches) continue;
-      denials.add({Refuser::kMount, operation_of(pattern), change.path, 1, "", ""});
+      name(denials, operation_of(pattern), change.path);
     }
   }
 }
@@ -125,19 +154,20 @@ void HeldFiles::name_protected(const std::vector<Change>& changes, DenialLedger&
   for (const Change& change : changes) {
     const auto holds = [&](const std::string& path) { return is_below(change.path, path); };
     if (!std::any_of(protected_.begin(), protected_.end(), holds)) continue;
-    denials.add({Refuser::kMount, "protected_changed", change.path, 1, "", ""});
+    name(denials, "protected_changed", change.path);
   }
 }
 
-// What has come to match is there as it was made: hidden or held from the next run on.
+// What has come to match is there as it was made: hidden or held from the next run on. So may be
+// what lies in a directory that can be listed no more.
 void HeldFiles::compare_patterns(const LaunchPlan& plan, DenialLedger& denials) const {
   for (const View::Pattern& pattern : patterns_) {
     const char* const operation = operation_of(pattern);
     Glob glob = pattern.glob;
-    glob.unlisted = Unlisted::kPassedOver;
+    if (glob.unlisted == Unlisted::kRefused) glob.unlisted = Unlisted::kMatches;
     const Result<std::vector<std::string>> now = expand_glob(glob, "");
     if (!now.ok()) {
-      denials.add({Refuser::kMount, operation, join_path(glob.base, glob.pattern), 1, "", ""});
+      name(denials, operation, join_path(glob.base, glob.pattern));
       continue;
     }
     std::vector<std::string> fresh;
@@ -149,7 +179,9 @@ void HeldFiles::compare_patterns(const LaunchPlan& plan, DenialLedger& denials) 
     });
     if (fresh.size() > kMostMatches) fresh.resize(kMostMatches);
     for (const std::string& path : fresh) {
-      denials.add({Refuser::kMount, operation, join_path(glob.base, path), 1, "", ""});
+      std::string whole = join_path(glob.base, path);
+      if (whole.ends_with('/')) whole.pop_back();  // a directory that cannot be listed
+      name(denials, operation, whole);
     }
   }
 }
@@ -163,8 +195,7 @@ void HeldFiles::compare_git(DenialLedger& denials) const {
     };
     if (std::any_of(known.begin(), known.end(), names_it)) continue;
     if (std::find(lifted_.begin(), lifted_.end(), path) != lifted_.end()) continue;
-    denials.add({Refuser::kMount, "git_redirected", path, 1, "",
-                 "remove what lies below .git from filesystem.protect"});
+    name(denials, "git_redirected", path, "remove what lies below .git from filesystem.protect");
   }
 }
 

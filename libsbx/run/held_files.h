@@ -25,8 +25,10 @@ class HeldFiles {
   HeldFiles(const Policy& policy, const View& view);
   // Looks again, and counts what has changed, or has come to be.
   void compare(const Policy& policy, const LaunchPlan& plan, DenialLedger& denials) const;
-  // The same of what patterns take away, where writes went to a layer: the real files do not tell.
-  void compare_changes(const std::vector<Change>& changes, DenialLedger& denials) const;
+  // The same of what is only reported and of what patterns take away, where writes went to a
+  // layer: the real files do not tell.
+  void compare_changes(const Policy& policy, const std::vector<Change>& changes,
+                       DenialLedger& denials) const;
   // What of a layer's changes is protected: no commit makes that real.
   void name_protected(const std::vector<Change>& changes, DenialLedger& denials) const;
   // As the look before the command has: git may be led through much.
@@ -49,6 +51,7 @@ class HeldFiles {
 
   std::vector<State> states_;
   std::vector<std::string> protected_;  // there or not
+  std::vector<ViewProtect> reported_;   // missing, and may be made
   std::vector<ViewRoot> roots_;
   std::vector<std::string> lifted_;
   std::vector<View::Pattern> patterns_;

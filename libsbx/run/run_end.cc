@@ -82,17 +82,17 @@ void CommandRun::finish(Supervised& supervised) {
 
 void CommandRun::look_after(const Supervised& supervised) {
   held_->compare(*policy_, sandbox_->plan, after_.denials);
-  if (layer_ == nullptr) {
-    if (policy_->sandbox.filesystem.overlay) {
-      after_.changes =
-          list_changes(sandbox_->plan.overlays, supervised.overlays, after_.parted, &after_.sizes);
-      held_->compare_changes(*after_.changes, after_.denials);
-    }
+  if (layer_ != nullptr) {
+    after_.layer = layer_->finish();
+    after_.changes = layer_->changes();
+  } else if (policy_->sandbox.filesystem.overlay) {
+    after_.changes =
+        list_changes(sandbox_->plan.overlays, supervised.overlays, after_.parted, &after_.sizes);
+  } else {
     return;
   }
-  after_.layer = layer_->finish();
-  after_.changes = layer_->changes();
-  held_->compare_changes(*after_.changes, after_.denials);
+  held_->compare_changes(*policy_, *after_.changes, after_.denials);
+  if (layer_ == nullptr) return;
   held_->name_protected(*after_.changes, after_.denials);
   const auto& most_mb = policy_->sandbox.limits.layer_mb;
   if (most_mb) after_.fills_layer = layer_->has_outgrown(*most_mb << 20);

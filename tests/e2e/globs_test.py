@@ -109,6 +109,19 @@ class Globs(harness.Case):
         told = [d["target"] for d in answer["denials"] if d["operation"] == "hidden_appeared"]
         self.assertEqual(told, [self.work + "/new/.env"], answer)
 
+    def test_so_is_a_directory_that_is_made_unlistable(self):
+        """What it holds may match, and it is not for a look to open it. Root lists it all the same."""
+        self.addCleanup(os.chmod, self.work, 0o700)
+        for told, place, flags in (("hidden_appeared", "d", ("--hide", "**/.env")), ("hidden_appeared", ".", ("--hide", "*.env")),
+                                   ("protected_created", "d", ("--profile", self.profile({"filesystem": {
+                                       "+protect": [{"path": "**/.env", "missing": "report"}]}})))):
+            answer = self.sh(f"mkdir d; echo x > {place}/.env; chmod 311 {place}", *flags)
+            os.chmod(self.work, 0o700)
+            target = os.path.normpath(os.path.join(self.work, place, ".env" if harness.is_root() else "."))
+            self.assertEqual([d["target"] for d in answer["denials"] if d["operation"] == told], [target], answer)
+            os.unlink(f"{self.work}/{place}/.env")
+            os.rmdir(self.work + "/d")
+
     def test_what_the_run_itself_puts_there_is_not(self):
         answer = self.sh("true", "--hide", "*")
         self.assertEqual((answer["status"], answer["denials"]), ("exited", []), answer)

@@ -3,6 +3,10 @@
 
 import json
 import os
+import signal
+import stat
+import struct
+import subprocess
 import unittest
 
 import harness
@@ -191,6 +195,57 @@ class OwnFiles(protect_harness.Case):
         os.chmod(self.work, 0o555)
         self.addCleanup(os.chmod, self.work, 0o755)
         self.assertEqual(self.out("echo fine"), "fine\n")
+
+    def below_a_trusted_profile(self):
+        """Where to run: a directory below a project whose trusted profile hides `s` in it."""
+        self.write("work/.sbx/profile.json", json.dumps(
+            {"extends": "default", "filesystem": {"+roots": [{"path": "${workspace}/s", "access": "none"}]}}))
+        place = {"cwd": os.path.dirname(self.write("work/sub/s", "secret")),
+                 "env": {**self.env, "XDG_STATE_HOME": self.base + "/state"}}
+        self.assertEqual(self.raw("trust", env=place["env"]).returncode, 0)
+        return place
+
+    def assert_still_hides(self, place):
+        self.assertEqual(os.listdir(place["cwd"]), ["s"])
+        answer = self.sh("cat s", **place)
+        self.assertNotIn("secret", answer["stdout"], answer)
+
+    def test_a_default_access_list_leaves_no_place_of_settings_behind(self):
+        place = self.below_a_trusted_profile()
+        entries = b"".join(struct.pack("<HHI", tag, 0, 0xffffffff) for tag in (1, 4, 32))
+        script = f"import os; os.setxattr('.', 'system.posix_acl_default', {struct.pack('<I', 2) + entries})"
+        self.out(f'python3 -c "{script}"', **place)
+        self.assert_still_hides(place)
+        self.assert_still_hides(place)
+
+    def test_nor_can_settings_be_made_in_a_directory_that_is_closed_to_its_owner(self):
+        place = self.below_a_trusted_profile()
+        os.chmod(place["cwd"], 0o500)
+        self.addCleanup(os.chmod, place["cwd"], 0o700)
+        self.assertEqual(self.out("stat -c %a .", **place), "500\n")
+        self.sh("chmod 700 .; mkdir .sbx; echo {} > .sbx/profile.json; chmod 500 .", **place)
+        self.assert_still_hides(place)
+        self.assertEqual(stat.S_IMODE(os.stat(place["cwd"]).st_mode), 0o500)
+
+    def test_nothing_of_theirs_stays_in_a_directory_that_a_command_closes(self):
+        self.addCleanup(os.chmod, self.work, 0o700)
+        for mode in (0o500, 0):
+            self.out(f"chmod {mode:o} .")
+            self.assertEqual(stat.S_IMODE(os.stat(self.work).st_mode), mode)
+            os.chmod(self.work, 0o700)
+            self.assertEqual(os.listdir(self.work), [], mode)
+
+    def test_nor_once_the_run_was_killed(self):
+        self.addCleanup(os.chmod, self.work, 0o700)
+        run = subprocess.Popen([harness.SBX_RUN, "-c", "chmod 500 .; sleep 30"], cwd=self.work,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end, run)
+        self.assertTrue(harness.until(lambda: os.stat(self.work).st_mode & 0o777 == 0o500))
+        self.assertEqual(os.listdir(self.work), [".sbx"])
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        self.assertTrue(harness.until(lambda: not os.listdir(self.work), 10))
+        self.assertTrue(harness.until(lambda: os.stat(self.work).st_mode & 0o777 == 0o500))
 
 
 if __name__ == "__main__":

@@ -123,6 +123,29 @@ class Git(protect_harness.Case):
                                                 self.work + "/.git/config.worktree"})
         self.assertEqual((answer["stdout"], os.path.exists(self.work + "/.git/commondir")), ("gone\n", False), answer)
 
+    def test_nor_does_it_stay_where_the_way_to_it_is_closed(self):
+        self.repository()
+        self.write("work/a.py", "import os, sys, time\nd = os.open('.git', 0)\nwith open('.git/t', 'w') as f: f.write('../evil')\n"
+                   "os.rename('.git/t', '.git/commondir')\nos.fchmod(d, 0o500)\nos.chmod('.', int(sys.argv[1], 8))\ntime.sleep(1)")
+        self.addCleanup(os.chmod, self.work, 0o700)
+        for mode in (0o700, 0o500, 0):
+            answer = self.sh(f"python3 a.py {mode:o}")
+            self.assertEqual(os.stat(self.work).st_mode & 0o777, mode)
+            os.chmod(self.work, 0o700)
+            self.assertEqual(os.stat(self.work + "/.git").st_mode & 0o777, 0o500)
+            self.assertEqual([n for n in os.listdir(self.work + "/.git") if n.startswith("commondir")], [], answer)
+            os.chmod(self.work + "/.git", 0o700)
+
+    def test_what_is_only_reported_is_named_wherever_writes_go(self):
+        profile = self.profile({"filesystem": {"+protect": [{"path": "conf", "missing": "report"}]}})
+        env = {**self.env, "XDG_STATE_HOME": self.base + "/state"}
+        for flags in ([], ["--overlay"], ["--layer", "one"]):
+            answer = self.sh("git init -q; mkdir conf; touch conf/a other", "--profile", profile, *flags, env=env)
+            self.assertEqual(self.created(answer), {f"{self.work}/{name}" for name in
+                                                    (".git/config", ".git/hooks", "conf")}, (flags, answer))
+            for name in () if flags else (".git", "conf"):
+                shutil.rmtree(f"{self.work}/{name}")
+
     def test_a_file_that_has_another_name_is_warned_of(self):
         self.repository()
         told = f"filesystem.protect: {self.work}/.git/config is protected by this name alone"
