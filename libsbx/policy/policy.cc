@@ -256,6 +256,43 @@ Status read_hosts(const std::vector<std::string>& texts, ErrorCode code, const s
   return {};
 }
 
+// What the flags make of the profile's network, and which hosts it then reaches.
+Status settle_network(const OperatorFlags& flags, Profile& profile,
+                      std::vector<std::string>& warnings, std::vector<HostRule>& hosts) {
+  if (flags.allow_network && !*flags.allow_network) profile.network.mode = NetworkMode::kNone;
+  if (flags.allow_network.value_or(false) && profile.network.mode == NetworkMode::kNone) {
+    profile.network.mode = NetworkMode::kOutbound;
+  }
+  if (flags.network) profile.network.mode = *flags.network;
+  SBX_CHECK_OK(read_hosts(profile.network.allow, ErrorCode::kBadValue, "/network/allow", hosts));
+  SBX_CHECK_OK(read_hosts(flags.allow_hosts, ErrorCode::kBadFlag, "--allow-host", hosts));
+  if (std::any_of(hosts.begin(), hosts.end(),
+                  [](const HostRule& host) { return host.name == "localhost"; })) {
+    warnings.push_back(
+        "network.allow: localhost is the sandbox's own, and needs no entry; a port of the host's "
+        "is reached by network.host_ports");
+  }
+  if (!flags.allow_hosts.empty()) {
+    profile.network.mode = NetworkMode::kAllowlist;
+    profile.network.allow.insert(profile.network.allow.end(), flags.allow_hosts.begin(),
+                                 flags.allow_hosts.end());
+  }
+  return {};
+}
+
+// The flags that say one key of the profile anew.
+void lay_over(const OperatorFlags& flags, Profile& profile) {
+  if (flags.no_timeout) profile.limits.timeout_ms.reset();
+  lay_over(flags.limits, profile.limits);
+  for (const auto& [name, value] : flags.set_env) profile.environment.set[name] = value;
+  for (const std::string& name : flags.pass_env) profile.environment.pass.push_back(name);
+  if (flags.scrub) profile.environment.scrub = *flags.scrub;
+  if (flags.commands_allow) profile.commands.allow = *flags.commands_allow;
+  if (flags.allow_degraded) profile.isolation.fallback = Fallback::kDegrade;
+  if (flags.lower_required) lower_required(profile.isolation);
+  if (!flags.audit_file.empty()) profile.audit.file = flags.audit_file;
+}
+
 }  // namespace
 
 LayerSet layers_of(const SandboxProfile& profile) {
@@ -363,26 +400,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
     profile.filesystem.overlay = true;
   }
   show_listed_sockets(profile);
-  if (flags.allow_network && !*flags.allow_network) profile.network.mode = NetworkMode::kNone;
-  if (flags.allow_network.value_or(false) && profile.network.mode == NetworkMode::kNone) {
-    profile.network.mode = NetworkMode::kOutbound;
-  }
-  if (flags.network) profile.network.mode = *flags.network;
   std::vector<HostRule> hosts;
-  SBX_CHECK_OK(read_hosts(profile.network.allow, ErrorCode::kBadValue, "/network/allow", hosts));
-  SBX_CHECK_OK(read_hosts(flags.allow_hosts, ErrorCode::kBadFlag, "--allow-host", hosts));
-  if (std::any_of(hosts.begin(), hosts.end(),
-                  [](const HostRule& host) { return host.name == "localhost"; })) {
-    context.warnings.push_back(
-        "network.allow: localhost is the sandbox's own, and needs no entry; a port of the host's "
-        "is "
-        "reached by network.host_ports");
-  }
-  if (!flags.allow_hosts.empty()) {
-    profile.network.mode = NetworkMode::kAllowlist;
-    profile.network.allow.insert(profile.network.allow.end(), flags.allow_hosts.begin(),
-                                 flags.allow_hosts.end());
-  }
+  SBX_CHECK_OK(settle_network(flags, profile, context.warnings, hosts));
   hide_sources(profile);
   std::vector<Credential> withheld = profile.network.credentials;
   // A network that is taken away takes along what was for it.
@@ -396,15 +415,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   SBX_CHECK_OK(check_caches(profile));
   SBX_CHECK_OK(check_asked(profile.commands));
   fit_memory(profile.limits.memory_mb, context.machine_memory_mb);
-  if (flags.no_timeout) profile.limits.timeout_ms.reset();
-  lay_over(flags.limits, profile.limits);
-  for (const auto& [name, value] : flags.set_env) profile.environment.set[name] = value;
-  for (const std::string& name : flags.pass_env) profile.environment.pass.push_back(name);
-  if (flags.scrub) profile.environment.scrub = *flags.scrub;
-  if (flags.commands_allow) profile.commands.allow = *flags.commands_allow;
-  if (flags.allow_degraded) profile.isolation.fallback = Fallback::kDegrade;
-  if (flags.lower_required) lower_required(profile.isolation);
-  if (!flags.audit_file.empty()) profile.audit.file = flags.audit_file;
+  lay_over(flags, profile);
   const auto bytes = [](const std::optional<std::int64_t>& flag,
                         const std::optional<std::int64_t>& kb) {
     return !flag && kb ? std::optional(*kb * 1024) : flag;
