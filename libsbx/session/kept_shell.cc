@@ -585,11 +585,15 @@ void KeptShell::note_end() {
   advance();
 }
 
-void KeptShell::close() {
+void KeptShell::close(Cause cause) {
+  while (cause == Cause::kCancelled && !queue_.empty()) cancel(*queue_.front());
+  if (state_ == State::kNone || state_ == State::kEnding) return;
   if (state_ == State::kPrompt) wake();
-  if (state_ != State::kReady && state_ != State::kWaking) return;
-  send_word(end_word());
+  const bool is_idle = state_ == State::kReady || state_ == State::kWaking;
   state_ = State::kEnding;
+  if (is_idle) return send_word(end_word());
+  if (call_ && call_->cause == Cause::kNone) call_->cause = cause;
+  process_.hang_up();
 }
 
 }  // namespace sbx

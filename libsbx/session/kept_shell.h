@@ -63,8 +63,9 @@ class KeptShell {
   void show_prompt();
   // The shell's task has ended.
   void note_end();
-  // It ends by itself, traps and all, unless something runs in it.
-  void close();
+  // It ends by itself, traps and all, and by this cause so does the call that runs in it; with
+  // kCancelled those that wait do not begin, else they are for the next shell.
+  void close(Cause cause);
 
  private:
   enum class State : std::uint8_t {

@@ -292,7 +292,7 @@ void Session::set_timer(Key key, Running& running) {
 }
 
 void Session::terminate(Task& task, std::chrono::milliseconds grace) {
-  if (kept_shell_ != nullptr && kept_shell_->is(task)) kept_shell_->close();
+  if (kept_shell_ != nullptr && kept_shell_->is(task)) kept_shell_->close(Cause::kKilled);
   const auto key = keys_.find(&task);
   if (key == keys_.end()) return;
   task.terminate(grace);
@@ -427,7 +427,7 @@ void Session::end_owner() {
 }
 
 void Session::end_all(const std::string& reason, std::chrono::milliseconds grace) {
-  if (kept_shell_ != nullptr) kept_shell_->close();
+  if (kept_shell_ != nullptr) kept_shell_->close(Cause::kCancelled);
   for (auto& [key, running] : running_) {
     Task& task = *running.task;
     if (task.cancel_reason().empty()) task.mark_cancelled(reason);

@@ -127,6 +127,8 @@ void ShellProcess::press(std::string_view key) const {
 
 void ShellProcess::interrupt() const { ioctl(master_, TIOCSIG, SIGINT); }
 
+void ShellProcess::hang_up() const { sys::pidfd_send_signal(pidfd_.get(), SIGHUP); }
+
 void ShellProcess::kill_front(const std::vector<pid_t>& spared) const {
   const pid_t group = front();
   if (group > 1 && group != pid_ && is_group_inside(group)) ::kill(-group, SIGKILL);

@@ -36,6 +36,8 @@ class ShellProcess {
   void restore_prompt() const;             // where a call has left the terminal otherwise
   void press(std::string_view key) const;  // at its prompt only
   void interrupt() const;                  // ^C
+  // It ends whatever it waits for, and runs no more of its words. It ignores SIGTERM.
+  void hang_up() const;
   // The command in the foreground; of children in the shell's own group those that are not spared.
   void kill_front(const std::vector<pid_t>& spared) const;
   // Whether it has run itself since the last time, and not only waited for its turn.

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kept shell holds for its calls has bounds: those that wait, and the pipes of those that are over."""
+"""What a kept shell holds for its calls has bounds: those that wait, and the pipes of those that are over.
+Its own end is that of the call in it."""
 
 import json
 import os
+import signal
 import unittest
 
 from harness import until
@@ -63,6 +65,42 @@ class Background(Case):
         wrote = lambda: self.peer.call("output", task_id=self.shell_task())  # noqa: E731
         self.assertTrue(until(lambda: "one" in wrote()["stdout"] and "two" in wrote()["stderr"]), wrote())
         self.assertNotIn(secret, json.dumps(wrote()))
+
+
+class Ends(Case):
+    def ends(self, status, end, command):
+        """The answer to a call that waits behind one that is ended so, with the shell."""
+        process, self.peer = self.server("--workspace", self.work)
+        self.run_kept("x=5; trap 'echo bye > bye' EXIT")
+        running = self.peer.send("run", command=f"touch up; {command}; echo no > no; echo no", shell="kept")
+        waiting = self.peer.send("run", command="echo -$x-", shell="kept")
+        self.assertTrue(until(lambda: os.path.exists(self.work + "/up")))
+        end(process)
+        result = self.peer.answer(running)["result"]
+        self.assertEqual((result["status"], result["exit_code"], result["stdout"]), (status, None, ""), (command, result))
+        self.assertEqual((result["shell"]["kept"], result["shell"]["restarted"]), (False, True), result)
+        self.assertIn(status, result["shell"]["reason"])
+        answer = self.peer.answer(waiting)["result"]
+        self.assertFalse(os.path.exists(self.work + "/no"))
+        for name in ("up", "bye"):
+            os.remove(f"{self.work}/{name}")
+        self.end(process)
+        return answer
+
+    COMMANDS = ("sleep 1000", "while :; do sleep 0.1; done", "while :; do :; done", "trap : INT; sh -c 'trap : INT; sleep 1000'",
+                "read -r line < /dev/tty", "sleep 1000 & wait")
+
+    def test_kill_ends_the_call_and_the_next_has_a_new_shell(self):
+        for command in self.COMMANDS:
+            answer = self.ends("killed", lambda _: self.peer.send("kill", task_id=self.shell_task()), command)
+            self.assertEqual((answer["stdout"], answer["exit_code"]), ("--\n", 0), answer)
+
+    def test_the_sessions_end_cancels_its_calls(self):
+        for end in (lambda _: self.peer.send("reset"), lambda _: self.peer.send("shutdown"),
+                    lambda process: process.send_signal(signal.SIGTERM)):
+            for command in self.COMMANDS[:2]:
+                answer = self.ends("cancelled", end, command)
+                self.assertEqual((answer["status"], answer["stdout"]), ("cancelled", ""), answer)
 
 
 if __name__ == "__main__":
