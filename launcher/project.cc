@@ -12,11 +12,9 @@
 #include "base/files.h"
 #include "base/paths.h"
 #include "base/sha256.h"
-#include "base/text.h"
 #include "host/protect.h"
 #include "host_files/places.h"
 #include "policy/policy.h"
-#include "process.h"
 #include "profile/trust_record.h"
 
 namespace sbx {

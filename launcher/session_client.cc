@@ -24,7 +24,6 @@
 #include "json/reader.h"
 #include "json/text_at.h"
 #include "json/writer.h"
-#include "process.h"
 #include "profile/upstream.h"
 #include "rpc/json_rpc.h"
 #include "serve_protocol.h"

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "flag_table.h"
 #include "json/reader.h"
 #include "json/writer.h"
 #include "loop.h"

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "flags.h"
 #include "loop.h"
-#include "prepare.h"
 #include "rpc/framing.h"
 #include "rpc/mcp.h"
 #include "tool_policy.h"

@@ -5,11 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "flag_table.h"
 #include "flags.h"
 #include "json/reader.h"
 #include "loop.h"
-#include "prepare.h"
 #include "session_client.h"
 #include "session_verbs.h"
 #include "tool_policy.h"

@@ -11,12 +11,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 
 #include "action.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "base/utf8.h"
 #include "git_names.h"
 #include "host/globs.h"
 #include "json/writer.h"

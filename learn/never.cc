@@ -14,7 +14,6 @@
 #include "base/system_places.h"
 #include "base/text.h"
 #include "gateway/address.h"
-#include "host_files/places.h"
 #include "json/text_at.h"
 #include "model/address.h"
 #include "plan/filter.h"

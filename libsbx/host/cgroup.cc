@@ -18,7 +18,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "sys/calls.h"
+#include "sys/kernel.h"
 
 namespace sbx {
 namespace {

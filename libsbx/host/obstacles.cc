@@ -7,7 +7,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <string>
@@ -15,7 +14,6 @@
 #include <vector>
 
 #include "base/files.h"
-#include "base/owned_fd.h"
 #include "base/text.h"
 
 namespace sbx {

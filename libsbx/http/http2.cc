@@ -5,7 +5,6 @@
 #include "http/http2.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "base/text.h"

@@ -3,7 +3,6 @@
 #include "http/target.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/percent.h"
 #include "base/text.h"

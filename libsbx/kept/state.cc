@@ -2,7 +2,6 @@
 // One row a key: how it is written, and how it is read.
 #include "kept/state.h"
 
-#include <array>
 #include <charconv>
 
 #include "base/hex.h"

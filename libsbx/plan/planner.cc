@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "plan/builder.h"
 #include "plan/filter.h"
-#include "sys/kernel.h"
 
 namespace sbx {
 namespace {

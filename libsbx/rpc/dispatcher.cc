@@ -2,7 +2,6 @@
 // A name → its row; params → values, by the row; then the row's call.
 #include "rpc/dispatcher.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shell/run_parts.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "shell/marks.h"

@@ -4,9 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
 #include "policy/params.h"
-#include "profile/forms.h"
 #include "report/json_parts.h"
 #include "tools/family.h"
 #include "tools/params.h"

@@ -17,7 +17,6 @@
 #include <utility>
 
 #include "sys/calls.h"
-#include "sys/kernel.h"
 
 namespace sbx {
 namespace {
