@@ -23,6 +23,34 @@ bool is_function(const Case& c, std::string_view name) {
                      [&](const shell::Function& function) { return function.name == name; });
 }
 
+bool network_is_on(const Policy& policy) {
+  return policy.sandbox.network.mode != NetworkMode::kNone;
+}
+
+std::string allowed_names(const Policy& policy) {
+  const CommandsProfile& commands = policy.sandbox.commands;
+  std::vector<std::string> names = *commands.allow;
+  if (network_is_on(policy)) {
+    names.insert(names.end(), commands.network_allow.begin(), commands.network_allow.end());
+  }
+  return join(names, ", ");
+}
+
+// Where only the listed programs exist the kernel holds the list; elsewhere the text must.
+bool is_held_by_text(const Policy& policy) {
+  return policy.sandbox.commands.allow && policy.sandbox.filesystem.base != Base::kTools;
+}
+
+Finding not_known(const std::string& what, const Policy& policy, const Span& span) {
+  return {"command-not-known",
+          Verdict::kDeny,
+          what + " cannot be held against the list of allowed commands: " + allowed_names(policy),
+          span,
+          "",
+          "",
+          "filesystem.base = \"tools\""};
+}
+
 class NameCheck {
  public:
   NameCheck(const Policy& policy, const Case& c, std::vector<Finding>& out)
@@ -62,40 +90,26 @@ class NameCheck {
     return false;
   }
 
-  std::string allowed_names() const {
-    std::vector<std::string> names = *commands_.allow;
-    if (network_is_on()) {
-      names.insert(names.end(), commands_.network_allow.begin(), commands_.network_allow.end());
-    }
-    return join(names, ", ");
-  }
-  bool network_is_on() const { return policy_.sandbox.network.mode != NetworkMode::kNone; }
-
   void check_allowed(const shell::Word& word) {
     const std::string name(c_.program);
     const bool by_name = word.text.find('/') == std::string::npos;
     if (by_name && (shell::is_shell_builtin(name) || is_function(c_, word.text))) return;
     if (commands_.allow && is_any(*commands_.allow, name)) return;
     if (is_any(commands_.network_allow, name)) {
-      if (network_is_on()) return;
+      if (network_is_on(policy_)) return;
       return add("network-command", Verdict::kDeny,
                  "'" + name + "' is allowed only where the network is on, and it is off",
                  "network.mode = \"outbound\"");
     }
     if (!commands_.allow) return;
     add("command-not-allowed", Verdict::kDeny,
-        "'" + name + "' is not an allowed command; allowed are: " + allowed_names(),
+        "'" + name + "' is not an allowed command; allowed are: " + allowed_names(policy_),
         is_pattern(name) ? "" : "commands.allow += " + json_string(name));
   }
 
-  // Where only the listed programs exist the kernel holds the list; elsewhere the text must.
   void check_unknown(const shell::Word& word) {
-    if (!commands_.allow || policy_.sandbox.filesystem.base == Base::kTools) return;
-    out_.push_back({"command-not-known", Verdict::kDeny,
-                    "a program's name that is made at run time cannot be held against the list of "
-                    "allowed commands: " +
-                        allowed_names(),
-                    word.span, "", "", "filesystem.base = \"tools\""});
+    if (!is_held_by_text(policy_)) return;
+    out_.push_back(not_known("a program's name that is made at run time", policy_, word.span));
   }
 
   void check_asked() {
@@ -140,6 +154,13 @@ bool writes_in_place(const Case& c) {
 
 void find_denied_names(const Policy& policy, const Case& c, std::vector<Finding>& out) {
   NameCheck(policy, c, out).run();
+}
+
+void find_unshown(const Policy& policy, const shell::Reading& reading, std::vector<Finding>& out) {
+  if (!is_held_by_text(policy)) return;
+  for (const Span& span : reading.unshown)
+    out.push_back(
+        not_known("what a file that is read in, or another meaning of a name, runs", policy, span));
 }
 
 void find_writes(const Case& c, std::vector<Finding>& out) {

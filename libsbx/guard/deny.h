@@ -14,6 +14,9 @@ namespace sbx::guard {
 // The names under commands.deny, commands.allow, network_allow, readonly and commands.ask.
 void find_denied_names(const Policy& policy, const Case& c, std::vector<Finding>& out);
 
+// What commands.allow cannot be held against, beside names.
+void find_unshown(const Policy& policy, const shell::Reading& reading, std::vector<Finding>& out);
+
 // commands.readonly: programs and redirections that write.
 void find_writes(const Case& c, std::vector<Finding>& out);
 

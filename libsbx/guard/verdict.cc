@@ -89,6 +89,7 @@ Result<Judgement> judge(const Policy& policy, const Request& request) {
 
   const CommandIndex index(reading);
   find_unreadable(policy, reading, text, out.findings);
+  find_unshown(policy, reading, out.findings);
   std::vector<Finding> supposed;
   for (std::size_t i = 0; i < reading.commands.size(); ++i) {
     const shell::Command& command = reading.commands[i];

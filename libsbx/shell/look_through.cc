@@ -90,7 +90,11 @@ void Walker::look_through(const std::vector<Field>& words, const Place& place, c
     add_unknown(words[0].span, "it is nested too deeply");
     reading_.complete = false;
   } else {
-    for (const Run& run : found.runs) follow(run, place, input, in_shell);
+    for (const Run& run : found.runs) {
+      // In a script, bash gives an alias its meaning only where it is told to.
+      const bool is_told = whole_text_.find("expand_aliases") != whole_text_.npos;
+      if (run.via != "alias" || is_told) follow(run, place, input, in_shell);
+    }
   }
   --depth_;
 }
@@ -118,8 +122,10 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
     } else if (is_standard_input(run.text.text)) {
       text = input;
     } else if (run.text.is_known()) {
+      if (here) reading_.unshown.push_back(run.text.span);
       return;  // a file like any other program
     }
+    if (!text && here) reading_.unshown.push_back(run.text.span);
     if (!text) return add_unknown(run.text.span, kTextUnknown);
     const Scope::Mark mark = scope_.mark();
     read_script(*text, run.text.span, inner, std::nullopt);

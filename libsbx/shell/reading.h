@@ -108,6 +108,9 @@ struct Reading {
   // That may change the working directory, or a shell's options; the outer before the inner.
   std::vector<Region> regions;
   std::vector<Unknown> unknown;
+  // Where the shell is told to run what no command here shows: a file that it reads in by `source`,
+  // another program or text by a known name (alias, hash -p).
+  std::vector<Span> unshown;
   bool complete = true;  // false: syntax that could not be read, or a bound reached; see `unknown`
 };
 

@@ -439,6 +439,13 @@ void add_others(const std::string& name, const Fields& words, Runs& runs) {
     const std::size_t first = words.size() > 1 && words[1].text == "--" ? 2 : 1;
     if (first < words.size())
       add_text(runs, RunKind::kSource, name, words[first], tail(words, first + 1));
+  } else if (name == "alias") {
+    for (const Field& word : tail(words, 1)) {
+      const std::size_t equals = word.text.find('=');
+      if (equals == word.text.npos) continue;
+      add_text(runs, RunKind::kText, name, part_of(word, word.text.substr(equals + 1) + " \"$@\""));
+      runs.runs.back().has_more_words = true;
+    }
   } else if (name == "trap") {
     std::size_t first = 1;
     if (words.size() > 1 && words[1].text == "--") ++first;

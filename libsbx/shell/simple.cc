@@ -211,6 +211,16 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
   const auto program = program_name(words[0]);
   if (!program) return;
   if (is_one_of(*program, kDeclarations)) return apply_declaration(words);
+  if (*program == "alias" || *program == "hash") {
+    const auto may_rename = [&](const Field& word) {
+      if (!word.is_known()) return true;
+      if (*program == "alias") return word.text.find('=') != word.text.npos;
+      return word.text.starts_with('-') && word.text.find('p') != word.text.npos;
+    };
+    if (std::any_of(words.begin() + 1, words.end(), may_rename))
+      reading_.unshown.push_back(words[0].span);
+    return;
+  }
   if (*program == "set") {
     ++moves_;
     for (std::size_t i = 1; i < words.size(); ++i) {
