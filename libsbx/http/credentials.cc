@@ -233,13 +233,18 @@ void Credentials::list_forms(const BoundSecret& of, const std::string& secret) {
 }
 
 void Credentials::list_values() {
+  const auto list = [this](const BoundSecret& of, const std::string& secret) {
+    list_forms(of, secret);
+    const std::string read = read_as_latin1(secret);
+    if (read != secret) list_forms(of, read);
+  };
   values_.clear();
-  for (const BoundSecret& each : bound_) list_forms(each, each.secret);
+  for (const BoundSecret& each : bound_) list(each, each.secret);
   // Each of these costs the search of every answer.
   const std::size_t most = values_.size() + kMostEarlierForms;
   for (std::size_t age = 0; age < kMostEarlier; ++age) {
     for (const BoundSecret& each : bound_) {
-      if (age < each.earlier.size() && values_.size() < most) list_forms(each, each.earlier[age]);
+      if (age < each.earlier.size() && values_.size() < most) list(each, each.earlier[age]);
     }
   }
   std::stable_sort(values_.begin(), values_.end(), [](const Replacement& a, const Replacement& b) {

@@ -119,4 +119,14 @@ std::vector<std::string> spellings_of(std::string_view text) {
   return out;
 }
 
+std::string read_as_latin1(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code >= 0x80) out += static_cast<char>(0xc0U | code >> 6);
+    out += static_cast<char>(code >= 0x80 ? 0x80U | (code & 0x3fU) : code);
+  }
+  return out;
+}
+
 }  // namespace sbx::http

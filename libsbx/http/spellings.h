@@ -11,4 +11,7 @@ namespace sbx::http {
 // Some of them are equal to the text, or to each other.
 std::vector<std::string> spellings_of(std::string_view text);
 
+// What servers that read a field as Latin-1, letter by letter, write of it in UTF-8.
+std::string read_as_latin1(std::string_view bytes);
+
 }  // namespace sbx::http

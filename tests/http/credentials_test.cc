@@ -237,6 +237,24 @@ TEST(Values, AreKnownByTheNumbersOfTheirLetters) {
   }
 }
 
+// Many servers read the bytes of a field as letters of Latin-1.
+TEST(Values, AreKnownAsServersReadThemByteByByte) {
+  Credential text;
+  text.name = "T";
+  text.host = "h.test:443";
+  const Credentials odd({{text, *parse_host_rule(text.host), "pl-123456", "p\u00e4&word\u00fc"}});
+  for (const std::string echo :
+       {R"(p\u00c3\u00a4&word\u00c3\u00bc)", "p\u00c3\u00a4&word\u00c3\u00bc",
+        "p&#195;&#164;&amp;word&#195;&#188;", "p%C3%83%C2%A4%26word%C3%83%C2%BC"}) {
+    const std::string out = redacted(odd.values(), "<" + echo + ">");
+    EXPECT_EQ(out.find("word"), std::string::npos) << echo << "\n" << out;
+    EXPECT_EQ(out.size(), echo.size() + 2);
+  }
+  const std::string coded =
+      redacted(odd.values(), base64_encode("x:p\u00c3\u00a4&word\u00c3\u00bc"));
+  EXPECT_EQ(base64_decode(coded).value_or("").find("word"), std::string::npos);
+}
+
 // The spelling of forms has a plus for a space.
 TEST(Spaces, AreKnownAsFormsSpellThem) {
   Credential text;
