@@ -118,9 +118,9 @@ void Connects::to_network(Errand& errand, const Endpoint& destination) {
   }
   const bool is_stream = errand.type == SOCK_STREAM;
   const bool is_local = is_loopback(destination.address) || is_unspecified(destination.address);
-  if (is_stream && gateway_ != nullptr && destination.port != kDnsPort &&
-      gateway_->would_relay(destination)) {
-    return relay(errand, destination);
+  if (is_stream && gateway_ != nullptr && gateway_->would_relay(destination)) {
+    // The resolver has that port, at every address.
+    return destination.port == kDnsPort ? connect(errand) : relay(errand, destination);
   }
   if (destination.port == kDnsPort && !is_stream) {
     // Somebody has to listen for the name that it asks for, to say which one that was.
@@ -131,7 +131,7 @@ void Connects::to_network(Errand& errand, const Endpoint& destination) {
     }
     return connect(errand);
   }
-  if (is_local || destination.port == kDnsPort) return connect(errand);
+  if (is_local) return connect(errand);
   if (!is_relayed(rules_.mode)) {
     count(errand, is_stream ? "connect" : kUdpRefusal, endpoint_text(destination),
           is_stream ? allow_grant(rules_.mode, endpoint_text(destination)) : "");

@@ -262,5 +262,17 @@ TEST_F(ConnectsTest, WhatTheGatewayWouldNotRelayIsRefused) {
                               "network.allow += [\"192.0.2.1:81\"]"}));
 }
 
+TEST_F(ConnectsTest, ThePortOfNamesIsTheResolversAtItsOwnAddressAlone) {
+  make_gateway(1);
+  ConnectRules rules;
+  rules.mode = NetworkMode::kAllowlist;
+  rules.own_network = true;
+  serve(rules, [] { return try_tcp({ipv4(127, 0, 0, 53), 53}); });
+  EXPECT_TRUE(denials_.entries().empty());
+  EXPECT_EQ(serve(rules, [] { return try_tcp({ipv4(192, 0, 2, 1), 53}); }), ECONNREFUSED);
+  EXPECT_EQ(denial(), (Denial{Refuser::kNetwork, "connect", "192.0.2.1:53", 1, "prober",
+                              "network.allow += [\"192.0.2.1:53\"]"}));
+}
+
 }  // namespace
 }  // namespace sbx
