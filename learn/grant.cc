@@ -144,7 +144,7 @@ Result<int> grant_once(const GrantOptions& options, const std::vector<std::strin
   const int said = sbx::say(difference(file.text, after));
   if (said != 0) return said;
   if (!is_wanted(options.file, options.yes)) {
-    say("nothing is written without --yes");
+    say(why_unwritten());
     return exit_status;
   }
   SBX_CHECK_OK(replace_file(options.file, after, true, &file.text));

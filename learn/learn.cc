@@ -235,8 +235,9 @@ class Learner {
           foreign_json(answer.dump(-1, ' ', false, Document::error_handler_t::replace)) + "\n";
       if (!write_all(STDOUT_FILENO, line)) return stdout_unwritable();
     } else if (learned.is_proven()) {
-      const std::string where =
-          learned.is_written ? "written to " + options_.out : "not written; --out FILE says where";
+      std::string where = "not written; --out FILE says where";
+      if (!options_.out.empty()) where = why_unwritten();
+      if (learned.is_written) where = "written to " + options_.out;
       say("proven, and " + where);
     }
     return learned.is_proven() && is_done ? 0 : 125;

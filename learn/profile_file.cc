@@ -163,6 +163,10 @@ bool is_wanted(const std::string& file, bool yes, int signal_fd) {
   return yes || is_agreed("Write this to " + file, signal_fd);
 }
 
+std::string why_unwritten() {
+  return is_at_terminal() ? "not written: you said no" : "nothing is written without --yes";
+}
+
 int told_to_end() {
   sigset_t waiting;
   if (sigpending(&waiting) != 0) return 0;

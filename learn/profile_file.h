@@ -43,6 +43,9 @@ bool is_agreed(const std::string& question, int signal_fd = -1);
 // The same, where nobody has said `yes` before.
 bool is_wanted(const std::string& file, bool yes, int signal_fd = -1);
 
+// Why not, for that person.
+std::string why_unwritten();
+
 // The signal that waits to be taken, of those that end a program; 0: none.
 int told_to_end();
 

@@ -243,6 +243,20 @@ class OnATerminal(harness.Case):
         seen = self.seen("learn", "--out", "new.json", "--yes", "--", "true")
         self.assertTrue(seen.endswith(b"proven, and written to new.json\n"), seen)
 
+    def test_no_at_the_question_is_told_as_that(self):
+        result = self.write("result.json", json.dumps({"denials": [{"grant": 'seccomp.allow += ["bpf"]'}]}))
+        profile = self.write("own.json", '{"extends": "default"}')
+        for words, status in ((["learn", "--out", "new.json", "--", "true"], 125),
+                              (["profile", "grant", profile, "--from", result], 0)):
+            terminal = self.start(*words)
+            self.assertTrue(terminal.until(b"[y/N] "), terminal.output)
+            os.write(terminal.fd, b"n\n")
+            self.assertEqual(terminal.finish(), status, terminal.output)
+            self.assertIn(b"not written: you said no\r\n", terminal.output)
+            for told in (b"--out FILE", b"--yes"):
+                self.assertNotIn(told, terminal.output)
+        self.assertFalse(os.path.exists(self.work + "/new.json"))
+
     def test_results_of_a_batch_begin_lines(self):
         self.write("work/tasks", "".join(f'{{"id": "{i}", "command": "sleep 0.3"}}\n' for i in range(3)))
         seen = self.seen("batch", "--jobs", "1", "tasks")
