@@ -8,7 +8,6 @@
 #include <linux/fs.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,6 +38,7 @@ constexpr int kMaxDepth = 1000;  // two descriptors each
 constexpr int kMostThreads = 4;
 constexpr std::size_t kMostWaiting = 64;  // files, each with the directories that it is in
 constexpr std::size_t kStackBytes = std::size_t{512} << 10;
+constexpr off_t kMostAtOnce = off_t{64} << 20;  // in bytes, before it is heard what ends a copy
 
 std::int64_t copy_stamp(const struct stat& info) {
   return std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
@@ -48,14 +48,6 @@ int threads_by_processors() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   return std::clamp(CPU_COUNT(&set), 1, kMostThreads);
-}
-
-// Who waits for signals by a descriptor has them blocked.
-bool is_interrupted() {
-  sigset_t pending;
-  if (sigpending(&pending) != 0) return false;
-  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-         sigismember(&pending, SIGHUP) == 1 || sigismember(&pending, SIGQUIT) == 1;
 }
 
 // Never of what a symlink leads to.
@@ -196,6 +188,7 @@ class Copier {
     if (!first_error_) first_error_ = std::move(error);
   }
   void fail(const char* call, const std::string& path, int error) {
+    if (error == EINTR) return fail(told_to_end());
     fail(layer_failure(
         std::string(call) + "(" + escape_control_bytes(path) + ") into the layer's copy", error));
   }
@@ -209,10 +202,7 @@ class Copier {
 
   void walk(const DirectoryPtr& directory, int depth) {
     while (const dirent* entry = directory->from.next()) {
-      if (is_interrupted()) {
-        fail({ErrorCode::kSetupFailed, "interrupted while the layer's copy was made", "layer", "",
-              EINTR});
-      }
+      if (is_told_to_end(copy_.owner_pidfd)) fail(told_to_end());
       if (has_failed()) return;
       struct stat info {};
       if (fstatat(directory->from.fd(), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
@@ -354,7 +344,7 @@ class Copier {
     }
     const OwnedFd target(
         openat(file.in->to.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!target.is_open() || !copy_bytes(source.get(), target.get())) {
+    if (!target.is_open() || !copy_bytes(source.get(), target.get(), &copy_.owner_pidfd)) {
       fail("copy", path, errno);
       return false;
     }
@@ -491,7 +481,7 @@ Status copy_tree(const std::string& from, const std::string& to, TreeCopy& copy,
   return {};
 }
 
-bool copy_bytes(int from, int to) {
+bool copy_bytes(int from, int to, const int* owner_pidfd) {
   if (ioctl(to, FICLONE, from) == 0) return true;
   struct stat info {};
   if (fstat(from, &info) != 0) return false;
@@ -499,6 +489,10 @@ bool copy_bytes(int from, int to) {
   off_t end = 0;  // of the data that is copied: a range with a hole in it would fill the hole
   std::string buffer;
   for (;;) {
+    if (owner_pidfd != nullptr && is_told_to_end(*owner_pidfd)) {
+      errno = EINTR;
+      return false;
+    }
     if (at >= end) {
       const off_t data = lseek(from, at, SEEK_DATA);
       if (data < 0 && errno == ENXIO) break;  // a hole to the end
@@ -508,7 +502,7 @@ bool copy_bytes(int from, int to) {
     }
     off_t in = at;
     off_t out = at;
-    std::size_t rest = static_cast<std::size_t>(std::min<off_t>(end - at, off_t{1} << 30));
+    std::size_t rest = static_cast<std::size_t>(std::min<off_t>(end - at, kMostAtOnce));
     ssize_t size = copy_file_range(from, &in, to, &out, rest, 0);
     if (size < 0 && errno != ENOSPC && errno != EDQUOT) {
       buffer.resize(std::size_t{1} << 16);

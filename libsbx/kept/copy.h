@@ -22,6 +22,7 @@ struct TreeCopy {
   // only.
   bool is_own = false;
   std::set<std::string> hidden;  // below the root: what comes without content, sockets as files
+  int owner_pidfd = -1;          // it ends with this process; -1: none
   int threads = 0;               // 0: by the processors, at most four
 
   // What came of it.
@@ -32,15 +33,16 @@ struct TreeCopy {
 
 // Into the empty directory `to`, with modes, times, user attributes and hard links; what it is made
 // of goes into `records`. Blocks are shared where the file system can. All threads have ended when
-// it returns; the first error ends them, and so does a signal of the terminal's or SIGTERM that the
-// caller has blocked. Errors: kSetupFailed; `to` then holds a part.
+// it returns; the first error ends them. Errors: kSetupFailed, told_to_end(); `to` then holds a
+// part.
 Status copy_tree(const std::string& from, const std::string& to, TreeCopy& copy,
                  BaseRecords& records);
 
 // Of a layer's own tree; what its owner may not read has another mode for a moment. Closed: errno.
 OwnedFd open_own(int dirfd, const std::string& path);
 
-// Bytes, holes left out; blocks are shared where they can be. False and errno.
-bool copy_bytes(int from, int to);
+// Bytes, holes left out; blocks are shared where they can be. Where there is an owner (which may be
+// none: -1), it is told to end with EINTR. False and errno.
+bool copy_bytes(int from, int to, const int* owner_pidfd = nullptr);
 
 }  // namespace sbx

@@ -127,13 +127,14 @@ void add_new(std::vector<std::string>& to, const std::string& path) {
 
 Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environment,
                                                    const Policy& policy, const View& places,
-                                                   RootLooks* looks) {
+                                                   RootLooks* looks, int owner_pidfd) {
   std::string name = policy.sandbox.layer;
   if (policy.sandbox.each_layer != EachLayer::kNone) {
     SBX_TRY(const std::string own, new_epoch_name());
     name = "run-" + own;
   }
   SBX_TRY(LayerStore store, open_layer_store(environment, policy.sandbox.workspace));
+  store.owner_pidfd = owner_pidfd;
   SBX_TRY(const std::vector<std::string> roots, layer_roots(places, store.directory));
   std::shared_ptr<KeptLayer> layer(new KeptLayer(std::move(store), name));
   SBX_TRY(layer->lock_, lock_to_use(layer->store_, name, true));
@@ -151,7 +152,7 @@ Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environmen
     SBX_TRY(const LayerStore place, open_layer_store(environment, policy.sandbox.workspace));
     if (place.directory != layer->store_.directory) {
       rmdir_layer(layer->store_, name);
-      return open(environment, policy, places, looks);
+      return open(environment, policy, places, looks, owner_pidfd);
     }
     if (Status made = layer->make(policy, roots, places, looks); !made.ok()) {
       throw_layer_away(layer->store_, name, layer->state_.stack);
@@ -278,6 +279,7 @@ Status KeptLayer::copy_root(const Policy& policy, std::size_t root, const View& 
                             BaseRecords& records) {
   TreeCopy copy;
   copy.root = root;
+  copy.owner_pidfd = store_.owner_pidfd;
   for (const ViewRoot& place : places.roots) {
     // What a root of its own is mounted over has to be there; of a socket nothing else would be.
     const bool is_empty = place.access == Access::kNone || place.node.kind == NodeKind::kSocket;

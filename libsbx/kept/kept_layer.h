@@ -35,7 +35,7 @@ class KeptLayer {
   // layer can lie over, kSetupFailed.
   static Result<std::shared_ptr<KeptLayer>> open(const Environment& environment,
                                                  const Policy& policy, const View& places,
-                                                 RootLooks* looks = nullptr);
+                                                 RootLooks* looks = nullptr, int owner_pidfd = -1);
   // Which kind the policy's layer has, or would be made as. Makes nothing but the store's
   // directories. Errors: those of open(), but for kLayerInUse.
   static Result<KeptKind> kind_of(const Environment& environment, const Policy& policy,

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -114,15 +115,22 @@ bool is_made_by_us(const std::string& place, const std::string& marks) {
   return file.is_open();
 }
 
-Result<OwnedFd> lock_file(const std::string& path, int how) {
+Result<OwnedFd> lock_file(const std::string& path) {
   OwnedFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.is_open()) return layer_failure("open(" + path + ")", errno);
-  int result = 0;
-  do result = flock(file.get(), how);
-  while (result != 0 && errno == EINTR);
-  if (result == 0) return file;
+  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
   if (errno != EWOULDBLOCK) return layer_failure("flock(" + path + ")", errno);
   return Error{ErrorCode::kLayerInUse, "", "", "", EWOULDBLOCK};
+}
+
+// Looked at again and again: a signal that is blocked ends no call that waits.
+Result<OwnedFd> wait_for_lock(const std::string& path, int owner_pidfd) {
+  for (useconds_t pause = 500;; pause = std::min<useconds_t>(2 * pause, 20'000)) {
+    Result<OwnedFd> lock = lock_file(path);
+    if (lock.ok() || lock.error().code != ErrorCode::kLayerInUse) return lock;
+    if (is_told_to_end(owner_pidfd)) return told_to_end();
+    usleep(pause);
+  }
 }
 
 Status make_directory(const std::string& path, mode_t mode) {
@@ -141,7 +149,7 @@ bool has_any_layer(const LayerStore& store) {
   while (const dirent* entry = names.next()) {
     const std::string layer = store.layer(entry->d_name);
     if (access((layer + "/state").c_str(), F_OK) == 0) return true;
-    const Result<OwnedFd> lock = lock_file(layer + "/lock", LOCK_EX | LOCK_NB);
+    const Result<OwnedFd> lock = lock_file(layer + "/lock");
     if (!lock.ok() && lock.error().code == ErrorCode::kLayerInUse) return true;
   }
   return false;
@@ -173,6 +181,27 @@ Result<std::string> new_epoch_name() {
   std::string name;
   for (const unsigned char byte : bytes) append_hex(name, byte);
   return name;
+}
+
+int waiting_signal() {
+  sigset_t pending;
+  if (sigpending(&pending) != 0) return 0;
+  for (const int number : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) {
+    if (sigismember(&pending, number) == 1) return number;
+  }
+  return 0;
+}
+
+bool is_told_to_end(int owner_pidfd) {
+  struct pollfd owner {
+    owner_pidfd, POLLIN, 0
+  };
+  return waiting_signal() != 0 || (owner_pidfd >= 0 && poll(&owner, 1, 0) == 1);
+}
+
+Error told_to_end() {
+  return Error{ErrorCode::kCancelled, "interrupted while the layer was made ready", "layer", "",
+               EINTR};
 }
 
 Error layer_failure(const std::string& call, int error) {
@@ -223,7 +252,7 @@ Result<LayerStore> open_layer_store(const Environment& environment, const std::s
   // In a workspace that is a mount of its own, commands could reach it.
   if (top == workspace) return store;
   const std::string place = layers_beside(top);
-  SBX_TRY(const OwnedFd choice, lock_file(store.directory + "/choice", LOCK_EX));
+  SBX_TRY(const OwnedFd choice, wait_for_lock(store.directory + "/choice", -1));
   const bool is_chosen = access((place + "/" + hash).c_str(), F_OK) == 0;
   // They came to be while no place could be made there, as where a run held its name.
   if (!is_chosen && has_any_layer(store)) return store;
@@ -264,7 +293,7 @@ Result<OwnedFd> lock_layer(const LayerStore& store, const std::string& name, boo
     if (make) SBX_CHECK_OK(make_directory(directory, 0700));
     if (access(directory.c_str(), F_OK) != 0) return missing();
     if (!make && access((directory + "/state").c_str(), F_OK) != 0) return missing();
-    Result<OwnedFd> lock = lock_file(directory + "/lock", LOCK_EX | LOCK_NB);
+    Result<OwnedFd> lock = lock_file(directory + "/lock");
     if (!lock.ok() && lock.error().sys_errno == ENOENT) continue;  // it is being discarded
     if (!lock.ok() && lock.error().code == ErrorCode::kLayerInUse) {
       return Error{ErrorCode::kLayerInUse,
@@ -284,7 +313,7 @@ Result<OwnedFd> lock_layer(const LayerStore& store, const std::string& name, boo
 }
 
 Result<OwnedFd> lock_store(const LayerStore& store) {
-  return lock_file(store.directory + "/lock", LOCK_EX);
+  return wait_for_lock(store.directory + "/lock", store.owner_pidfd);
 }
 
 Result<LayerState> read_layer_state(const LayerStore& store, const std::string& name) {
@@ -356,6 +385,7 @@ Status make_part(const LayerStore& store, const std::string& epoch, const LayerS
 }
 
 void throw_layer_away(const LayerStore& store, const std::string& name, const Epochs& epochs) {
+  // What is nobody else's can go without it, where this is told to end.
   const Result<OwnedFd> lock = lock_store(store);
   rmdir_layer(store, name);
   for (const std::string& epoch : epochs) {
@@ -366,6 +396,7 @@ void throw_layer_away(const LayerStore& store, const std::string& name, const Ep
 
 void throw_forgotten_away(const LayerStore& store) {
   const Result<OwnedFd> lock = lock_store(store);
+  if (!lock.ok()) return;
   bool any = false;
   for (const std::string& name : layer_names(store)) {
     const Result<LayerState> state = read_layer_state(store, name);

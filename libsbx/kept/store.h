@@ -35,6 +35,7 @@ Status check_layer_name(const std::string& name, const std::string& where);
 struct LayerStore {
   std::string directory;     // layers/HASH
   bool may_overlay = false;  // the kernel can keep an overlay's upper directory there
+  int owner_pidfd = -1;      // whoever waits or copies ends with this process; -1: none
 
   std::string pool() const { return directory + "/pool"; }
   std::string epoch(const std::string& name) const { return pool() + "/" + name; }
@@ -55,7 +56,7 @@ std::vector<std::string> layer_names(const LayerStore& store);
 // Whoever holds it uses the layer. Not waited for. Errors: kLayerInUse; kLayerNotFound where there
 // is none and `make` is false; kSetupFailed.
 Result<OwnedFd> lock_layer(const LayerStore& store, const std::string& name, bool make);
-// Waited for. Errors: kSetupFailed.
+// Waited for. Errors: kSetupFailed, told_to_end().
 Result<OwnedFd> lock_store(const LayerStore& store);
 
 // Errors: kLayerNotFound, kSetupFailed.
@@ -88,6 +89,14 @@ Status make_part(const LayerStore& store, const std::string& epoch, const LayerS
 // With the store locked: epochs that no layer names any more go to the trash, and the trash is
 // emptied by a process that nobody waits for.
 void collect_garbage(const LayerStore& store);
+
+// The signal that waits to be taken, as one does that the caller has blocked, of those that end a
+// program; 0: none.
+int waiting_signal();
+// Whether there is one, or the owner (-1: none) has ended.
+bool is_told_to_end(int owner_pidfd);
+// That, as an error: kCancelled, with EINTR.
+Error told_to_end();
 
 // Errno of a call that failed, as an error that says what would mend it.
 Error layer_failure(const std::string& call, int error);

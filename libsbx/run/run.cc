@@ -258,9 +258,11 @@ Status CommandRun::open_layer() {
   if (has_own) input_.warm = nullptr;  // what was made ready in advance does not show it
   if (layer_ == nullptr) {
     SBX_TRY(const View places, inspect_roots(*policy_, &expansions_));
-    SBX_TRY(std::shared_ptr<KeptLayer> layer,
-            KeptLayer::open(input_.inherited, *policy_, places,
-                            input_.looks == nullptr ? nullptr : &input_.looks->roots));
+    SBX_TRY(
+        std::shared_ptr<KeptLayer> layer,
+        KeptLayer::open(input_.inherited, *policy_, places,
+                        input_.looks == nullptr ? nullptr : &input_.looks->roots,
+                        input_.looks == nullptr ? input_.owner_pidfd : input_.looks->owner_pidfd));
     SBX_CHECK_OK(layer->enter());
     layer_ = std::move(layer);
   }

@@ -50,8 +50,10 @@ struct NotApproved {
   int signal = 0;  // that came while a person was asked: the run is cancelled
 };
 
-// What a session's runs have found out of the host, which the next need not find out again.
+// What a session's runs share: its owner, and what they have found out of the host, which the next
+// need not find out again.
 struct HostLooks {
+  int owner_pidfd = -1;  // a layer that is made ends with this process; -1: none
   RootLooks roots;
   bool git_takes_long = false;  // a look at what git reads
 };

@@ -9,6 +9,7 @@
 #include "host_files/changes.h"
 #include "host_files/leftovers.h"
 #include "host_files/spill.h"
+#include "kept/store.h"
 #include "policy/futile_grants.h"
 #include "run/met_paths.h"
 #include "run/redaction.h"
@@ -31,6 +32,10 @@ void CommandRun::describe_unbegun() {
 }
 
 void CommandRun::fail(const Error& error, RunStatus status) {
+  if (error.code == ErrorCode::kCancelled) {  // while its layer was waited for, or made
+    given_up_ = waiting_signal() != 0 ? Cause::kCancelled : Cause::kOwnerGone;
+    return give_up();
+  }
   describe_unbegun();
   outcome_.status = status;
   outcome_.error = with_cause(error);
@@ -43,7 +48,8 @@ void CommandRun::give_up() {
   describe_unbegun();
   Ending ending;
   ending.cause = given_up_;
-  ending.cancel_signal = SIGTERM;
+  const int number = waiting_signal();
+  ending.cancel_signal = number != 0 ? number : SIGTERM;
   const EndReport report = report_end(ending);
   outcome_.status = report.status;
   outcome_.signal = report.signal;

@@ -70,6 +70,7 @@ Session::~Session() {
 // What all runs share: this process moves to where their cgroups can be made, once.
 Status Session::set_up() {
   SBX_CHECK_OK(loop_.open());
+  looks_.owner_pidfd = options_.owner_pidfd;
   if (options_.owner_pidfd >= 0) {
     owner_ = watch(options_.owner_pidfd, EPOLLIN, [this] { end_owner(); });
     // Unwatched, it might leave everything behind: nothing is started.

@@ -21,7 +21,8 @@ constexpr std::size_t kMostActions = 8;  // at once
 Status Session::open_layer() {
   const Policy& policy = *options_.policy;
   if (policy.sandbox.each_layer != EachLayer::kNone) {
-    SBX_TRY(const LayerStore store, open_layer_store(options_.inherited, policy.sandbox.workspace));
+    SBX_TRY(LayerStore store, open_layer_store(options_.inherited, policy.sandbox.workspace));
+    store.owner_pidfd = options_.owner_pidfd;
     throw_forgotten_away(store);
     return {};
   }
@@ -34,7 +35,8 @@ Status Session::open_own_layer(Expansions* expansions) {
   pool_.reset();  // which holds the one before
   layer_.reset();
   SBX_TRY(const View places, inspect_roots(policy, expansions));
-  SBX_TRY(layer_, KeptLayer::open(options_.inherited, policy, places, &looks_.roots));
+  SBX_TRY(layer_,
+          KeptLayer::open(options_.inherited, policy, places, &looks_.roots, options_.owner_pidfd));
   return {};
 }
 

@@ -5,7 +5,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/fs.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -206,6 +208,25 @@ TEST_P(Copies, EndWithASignalThatWaits) {
   ASSERT_EQ(pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().message.find("interrupted"), std::string::npos);
+}
+
+TEST_P(Copies, EndWithTheirOwner) {
+  put("a", "x");
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const OwnedFd owner(ends[0]);
+  close(ends[1]);
+  copy_.owner_pidfd = owner.get();
+  const Status status = copy();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kCancelled);
+  // In the midst of a file, too.
+  const OwnedFd from(open((this->from() + "/a").c_str(), O_RDONLY | O_CLOEXEC));
+  const OwnedFd to(open((base_ + "/b").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (ioctl(to.get(), FICLONE, from.get()) == 0) GTEST_SKIP() << "blocks are shared here";
+  EXPECT_FALSE(copy_bytes(from.get(), to.get(), &copy_.owner_pidfd));
+  EXPECT_EQ(errno, EINTR);
+  EXPECT_TRUE(copy_bytes(from.get(), to.get()));
 }
 
 TEST_P(Copies, AreDeep) {
