@@ -323,18 +323,30 @@ void KeptLayer::remember(const View& places) {
   for (const auto* const roots : {&places.roots, &places.absent}) {
     for (const ViewRoot& root : *roots) {
       if (root.access == Access::kNone) add_new(state_.hidden, root.path());
-      if (root.access == Access::kReadOnly) add_new(state_.read_only, root.path());
+      if (root.access != Access::kReadOnly) continue;
+      // What lies in no writable root is none that this run can fill.
+      const ViewRoot* const holder =
+          root.path() == "/" ? nullptr
+                             : deepest_at(places.roots, parent_of(root.path()), &ViewRoot::path);
+      if (holder != nullptr && holder->access == Access::kReadWrite) {
+        add_new(state_.read_only, root.path());
+      }
     }
   }
   for (const View::Pattern& pattern : places.patterns) {
     add_new(pattern.hides ? state_.hidden_globs : state_.protect_globs,
             whole_glob(pattern.glob.base, pattern.glob.pattern));
   }
-  // What an earlier run wrote in a root of its own, and this one may not.
+  // What an earlier run wrote in a root of its own, and this one does not see or only reads.
   for (const std::string& root : state_.roots) {
     const ViewRoot* const now = deepest_at(places.roots, root, &ViewRoot::path);
     if (now == nullptr || now->access == Access::kReadWrite) continue;
-    add_new(now->access == Access::kNone ? state_.hidden : state_.read_only, root);
+    if (now->access == Access::kNone) {
+      add_new(state_.hidden, root);
+    } else {
+      warnings_.push_back("layer: " + escape_control_bytes(root) +
+                          " is read-only in this run, which sees the real files there");
+    }
   }
 }
 
