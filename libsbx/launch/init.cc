@@ -269,7 +269,7 @@ void let_go_of_heap(const ChildContext& context) {
     const std::uintptr_t begin = (from + page - 1) / page * page;
     const std::uintptr_t until = next.begin / page * page;
     if (until > begin && until <= end) {
-      ::madvise(reinterpret_cast<void*>(begin), until - begin, MADV_DONTNEED);
+      ::munmap(reinterpret_cast<void*>(begin), until - begin);  // with its page tables
     }
     if (next.end > from) from = next.end;
   }
