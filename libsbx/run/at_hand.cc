@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 #include "sys/calls.h"
 
@@ -16,7 +17,7 @@ bool is_at_hand(const std::string& path) {
   const auto is_known = [&](std::uint64_t resolve) {
     const sys::OpenHow how{O_PATH | O_CLOEXEC, 0, resolve | sys::kResolveNoMagiclinks};
     const OwnedFd found(sys::openat2(AT_FDCWD, path.c_str(), how));
-    return found.is_open() || errno == ENOENT || errno == ENOTDIR || errno == EACCES;
+    return found.is_open() || is_missing(errno) || errno == EACCES;
   };
   return is_known(sys::kResolveCached) || is_known(RESOLVE_NO_XDEV);
 }
