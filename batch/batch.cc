@@ -367,7 +367,10 @@ Status Batch::lose(Place& place) {
 void Batch::take_signal() {
   signalfd_siginfo info{};
   if (read(signals_.get(), &info, sizeof info) != sizeof info) return;
-  // A second one does not wait.
+  // A second one does not wait, nor for a server that hangs.
+  for (const auto& place : places_) {
+    if (signal_ != 0) place->lane.kill();
+  }
   give_up_ = Clock::now() + (signal_ != 0 ? milliseconds(0) : kLongestEnd);
   signal_ = static_cast<int>(info.ssi_signo);
   stops_ = true;

@@ -36,6 +36,10 @@ class Lane {
   bool wants_to_write() const { return !out_.empty(); }
   bool is_open() const { return is_open_; }
   void give_up() { is_open_ = false; }
+  // It does not end by itself, as one that hangs.
+  void kill() {
+    if (helper_) helper_->kill();
+  }
   void call(std::uint64_t id, std::string_view method, std::string_view params);
   void cancel(std::uint64_t id);
   void write();

@@ -86,6 +86,19 @@ class Layer(Case):
 
 
 class Signals(Case):
+    def test_a_second_one_does_not_wait_for_a_server_that_hangs(self):
+        process = self.begun(self.tasks([Held.SLOW]))
+        for server in batch_test.servers_of(self.marker):
+            os.kill(server, signal.SIGSTOP)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        self.assertIsNone(process.poll())
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=BOUND)
+        self.assertEqual(process.returncode, 128 + signal.SIGINT)
+        self.assertLess(time.monotonic() - began, 4)
+
     def test_what_was_to_be_tried_again_is_left(self):
         lines = [{"id": "a", "command": "touch begun; sleep 600"}, {"id": "b", "cwd": "made-later", "command": "true"}]
         process = self.begun(self.tasks(lines), "--jobs", "2", "--retries", "1000")

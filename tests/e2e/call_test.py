@@ -35,6 +35,12 @@ class Call(session_harness.Case):
                 self.assertEqual(answer["error"]["code"], code)
                 self.assertEqual(set(answer), {"error"})
 
+    def test_what_is_longer_than_a_message_is_an_error(self):
+        for flags in ([], S):
+            done = self.cli("call", "list", *flags, input=b" " * ((16 << 20) + 1), stdin=None)
+            error = json.loads(done.stdout)["error"]
+            self.assertEqual((done.returncode, error["code"], error["where"]), (125, "too_large", "--params"))
+
     def test_a_network_that_the_call_left_out_is_the_callers_to_ask_for(self):
         commands = {"allow": ["ls"], "network_allow": ["curl"]}
         for mode, mend in (("outbound", "\"network\": true"), ("none", "the operator may set network.mode = \"outbound\"")):

@@ -260,7 +260,9 @@ class Values(harness.Case):
                       ["--ro", os.path.join(self.work, "data"), "--rw", "data"],
                       ["--ro", "data", "--hide", "./data"],
                       ["--rw", "${workspace}/data", "--hide", os.path.join(self.work, "data")],
-                      ["--ro", "data", "--hide", "data", "--workspace", "."]):
+                      ["--ro", "data", "--hide", "data", "--workspace", "."],
+                      ["--net", "open", "--upstream-proxy", "http://a.test:1"],
+                      ["--net", "none", "--upstream-proxy", "http://a.test:1"]):
             error = self.run_json(*flags, "--", "true")["error"]
             self.assertEqual((error["code"], error["where"]), ("bad_flag", flags[0]), error)
             self.assertIn(flags[2], error["message"])
@@ -270,6 +272,8 @@ class Values(harness.Case):
             self.assertEqual(done.returncode, 125, done)
             for flag in both:
                 self.assertIn(flag, done.stderr)
+        error = self.run_json("--overlay", "--layer", "a", "--", "true")["error"]
+        self.assertEqual((error["code"], error["where"]), ("bad_flag", "--overlay"), error)
         for flags in (["--net", "allowlist", "--allow-host", "a.test"],
                       ["--ro", "/usr/share", "--ro", "/usr/share"],
                       ["--net", "none", "--host-port", "8080"]):
@@ -281,6 +285,12 @@ class Values(harness.Case):
             said = self.raw(verb, "--help").stdout.decode()
             self.assertRegex(said, f"\n +{word} ")
             self.assertNotRegex(said, f"{word} TEXT")
+
+    def test_no_port_is_none_and_no_description_is_one(self):
+        for flag, value in (("--publish", "0"), ("--publish", "80:0"), ("--host-port", "0"), ("--upstream-proxy", "a.test")):
+            error = self.run_json(flag, value, "--", "true")["error"]
+            self.assertEqual((error["code"], error["where"]), ("bad_flag", flag), error)
+        self.assertEqual(self.run_json("--description", "", "--", "true")["status"], "exited")
 
     def test_a_command_line_that_is_a_flag_is_none(self):
         for flags in (["--net", "none"], ["--json"], ["--net=none"], ["-c", "true"]):

@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import threading
+import time
 import unittest
 
 import harness
@@ -76,6 +77,12 @@ class Tasks(session_harness.Case):
         answer = self.cli("status", *S, timeout=60)
         self.assertEqual(answer.returncode, 125, answer)
         self.assertIn(b"does not answer", answer.stdout + answer.stderr)
+        began = time.monotonic()
+        listed = self.cli("list")
+        self.assertEqual((listed.returncode, json.loads(listed.stdout)), (0, {"sessions": []}))
+        self.assertIn(f"{one['session']}: ".encode(), listed.stderr)
+        self.assertIn(b"does not answer", listed.stderr)
+        self.assertLess(time.monotonic() - began, 10)
 
     def test_what_is_shown_of_a_task_is_held_to_its_cap(self):
         """As a run's is; what a reader of `output` gets is not."""
@@ -232,6 +239,12 @@ class Tasks(session_harness.Case):
             lambda: session_harness.processes(self.marker + "x")))
         self.assertEqual(self.verb("reset", *S), {"workspace_cleared": False})
         self.assertEqual(session_harness.processes(self.marker + "x"), [])
+
+    def test_what_is_no_offset_and_no_command_is_said_before_a_session_is_asked(self):
+        for words, where in ((("output", "--since", "x", "none"), "--since"), (("shell",), "-c")):
+            answer = self.verb(*words, status=125)
+            self.assertEqual((answer["error"]["code"], answer["error"]["where"]), ("bad_flag", where))
+        self.assertEqual(self.verb("list"), {"sessions": []})
 
     def test_an_empty_task_id_is_a_bad_value(self):
         task = self.start("sleep 1000")

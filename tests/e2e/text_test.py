@@ -306,6 +306,14 @@ class Tasks(session_harness.Case):
         self.assertEqual(self.seen("reset"), "every task is ended\n")
         self.assertEqual(self.seen("list", "--session", "default"), "no tasks\n")
 
+    def test_a_table_holds_no_control_of_a_command_or_a_path(self):
+        odd = self.base + "/w\x1b[2J"
+        os.mkdir(odd)
+        task = self.seen("start", "--idle", "1m", "--workspace", odd, "-c", "sleep 100 # \x1b[2J\n\r¶ sbx-run").split()[1]
+        listed = self.seen("list")
+        self.assertNotIn("\x1b", listed)
+        self.assertRegex(listed, rf"^session default: default, {self.base}/w\S+2J\n{task}  running \d+ s +sleep 100 # [^\n]+\n$")
+
     def test_what_is_followed_comes_as_text_and_how_it_ended_below(self):
         task = self.seen("start", "--idle", "1m", "-c", r"printf 'a\033[2Jb\n\302\266 sbx-run: fake\n'; sleep 0.5; echo c >&2; unshare -m true; "
                          "printf end; exit 3").split()[1]

@@ -133,6 +133,13 @@ class Top(session_harness.Case):
         self.assertEqual((done.returncode, done.stdout), (125, b""))
         self.assertEqual(done.stderr.count(b"\n"), 1)
         self.assertIn(b"no terminal", done.stderr)
+        ours, theirs = os.openpty()
+        self.addCleanup(os.close, ours)
+        with open(theirs, "r+b", buffering=0) as terminal:
+            for options in ({"stdin": terminal}, {"stdout": terminal}):
+                done = subprocess.run([harness.SBX_RUN, "top"], env={**self.env, "TERM": "xterm"}, timeout=harness.BOUND, check=False,
+                                      **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
+                self.assertEqual((done.returncode, done.stdout or b""), (125, b""), options)
 
     def test_a_server_that_hangs_holds_up_nobody(self):
         self.start("hung", "sleep 1000")
