@@ -28,8 +28,10 @@ bool make_stub(const std::string& path) {
   if (!made) return false;
   const OwnedFd fd(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
-  const bool is_whole = fstat(fd.get(), &info) == 0 && (~info.st_mode & (S_IRUSR | S_IXUSR)) == 0;
-  return is_whole || chmod(by_number(fd.get()).c_str(), kStubMode) == 0;
+  if (fstat(fd.get(), &info) == 0 && (~info.st_mode & (S_IRUSR | S_IXUSR)) == 0) return true;
+  if (fd.is_open()) return chmod(by_number(fd.get()).c_str(), kStubMode) == 0;
+  errno = EEXIST;  // another run has taken it away already
+  return false;
 }
 
 // A lock on the stub that stands at `path` now; closed where it was removed meanwhile.

@@ -291,7 +291,7 @@ for path in paths:
             self.inside("touch -- " + "$'" + "".join("\\x%02x" % byte for byte in name) + "'")
         told = self.raw("layer", "diff", "x", "--name-only").stdout
         self.assertEqual(sorted(told.splitlines()), sorted([
-            b"plain x", "\u00fcmlaut".encode(), b'"a\\377b"', b'"new\\012line"', b'"quote\\"s"',
+            b"plain x", "\u00fcmlaut".encode(), b'"a\\377b"', b'"new\\nline"', b'"quote\\"s"',
             b'"back\\\\slash"', b'"\\302\\205"']))
 
     def test_the_forms(self):

@@ -180,13 +180,13 @@ class Uncovered(harness.Case):
 
         def change():
             os.unlink(path)
-            time.sleep(0.1)
+            time.sleep(0.3)
             self.taken = os.path.exists(path)
             self.write_new(path)
         # Not all the time: it might look before PID 1 is woken.
         answer = self.during(
             change, "wait; echo go; cat .git/config", restored=".git/config",
-            meanwhile="while [ ! -e done ]; do sleep 0.01; [ -e .git/config ] || "
+            meanwhile="while [ ! -e done ]; do sleep 0.05; [ -e .git/config ] || "
                       "echo evil > .git/config; done & ")
         self.assertFalse(self.taken)
         self.assertEqual(answer["stdout"], "go\n[new]\n", answer)
