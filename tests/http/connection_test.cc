@@ -263,12 +263,12 @@ Plain plain(World& world, const std::vector<std::string>& asked, const std::stri
                                    std::move(server), [&](auto, auto) { is_over = true; });
   connection->start();
   Plain out;
-  const auto go_on = [&] {
+  const auto go_on = [&, &origin = origin_end, &asker = client_end] {
     for (int quiet = 0; quiet < 3 && !is_over; ++quiet) {
       const std::size_t had = out.seen.size() + out.answer.size();
       world.loop_.step(10);
-      out.seen += take(origin_end);
-      out.answer += take(client_end);
+      out.seen += take(origin);
+      out.answer += take(asker);
       if (out.seen.size() + out.answer.size() > had) quiet = 0;
     }
   };
