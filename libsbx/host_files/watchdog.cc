@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -141,9 +140,6 @@ int Watchdog::watch(void* theirs) {
   while ((hung_up.revents & POLLHUP) == 0) {
     sys::call_without_errno(SYS_ppoll, word(&hung_up), 1, 0, 0, 0);
   }
-  // First what ends at the same time: a server's end is that of a thousand sandboxes and watchdogs.
-  constexpr int kBehindOthers = 10;
-  sys::call_without_errno(SYS_setpriority, PRIO_PROCESS, 0, kBehindOthers);
   const bool is_standard = end == 0;
   sys::call_without_errno(is_standard ? SYS_fcntl : SYS_dup3, end, is_standard ? F_SETFD : 0, 0);
   const char* const argv[] = {name, nullptr};
