@@ -3,23 +3,14 @@
 
 import os
 import signal
-import subprocess
 import time
 import unittest
 
 import batch_test
-from harness import BOUND, SBX_RUN, until
+from harness import BOUND, until
 
 
 class Case(batch_test.Case):
-    def start(self, path, *arguments):
-        process = subprocess.Popen(
-            [SBX_RUN, "batch", "--workspace", self.work, "--results", self.out(), *arguments, path],
-            env=self.env, cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE)
-        self.addCleanup(self.end, process)
-        return process
-
     def begun(self, path, *arguments):
         """A batch whose first task has begun."""
         process = self.start(path, *arguments)

@@ -40,6 +40,14 @@ class Case(session_harness.Case):
     def out(self, name="out"):
         return os.path.join(self.base, name)
 
+    def start(self, path, *arguments):
+        process = subprocess.Popen(
+            [SBX_RUN, "batch", "--workspace", self.work, "--results", self.out(), *arguments, path],
+            env=self.env, cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        return process
+
 
 def ids(results):
     return sorted(result["id"] for result in results)
@@ -264,14 +272,6 @@ class Exit(Case):
 
 
 class Ends(Case):
-    def start(self, path, *arguments):
-        process = subprocess.Popen(
-            [SBX_RUN, "batch", "--workspace", self.work, "--results", self.out(), *arguments, path],
-            env=self.env, cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE)
-        self.addCleanup(self.end, process)
-        return process
-
     def test_by_signals_cleanly_and_says_what_is_left(self):
         for number, name in ((signal.SIGINT, "int"), (signal.SIGTERM, "term")):
             lines = [{"id": "quick", "command": "true"},
