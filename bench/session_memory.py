@@ -75,7 +75,7 @@ def measure(program: str, profile: str, directory: str, count: int) -> None:
     warm, others = [], [held(pid)]
     for child in (int(word) for word in open(f"/proc/{pid}/task/{pid}/children").read().split()):
         (warm if children(child) else others).append(held(child))
-    print(f"| `{profile}`: the server and its watchdogs | {sum(others):.0f} |")
+    print(f"| `{profile}`: the server and its watchdog | {sum(others):.0f} |")
     print(f"| … each of {len(warm)} warm sandboxes | {max(warm):.0f} |")
     print(f"| … together | {sum(others) + sum(warm):.0f} |")
     session.end()

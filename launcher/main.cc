@@ -54,7 +54,7 @@ void run_verb() {
 
 // Whoever made it was killed.
 void remove_what_was_left() {
-  sbx::AllLeft left = sbx::Watchdog::read_told(STDIN_FILENO);
+  sbx::AllLeft left = sbx::Watchdog::read_told();
   for (const std::string& place : left[sbx::Left::kSocket]) {
     sbx::SocketPlace::remove_left(place, left[sbx::Left::kMark]);
   }

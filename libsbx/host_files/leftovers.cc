@@ -48,14 +48,13 @@ bool is_own_directory(const std::string& path) {
 Leftovers::~Leftovers() {
   bool is_gone = true;
   if (box_) {
-    // What cannot be ended yet is tried again by the watchdog.
     is_gone = kill_box(*box_).ok() && remove_box(*box_).ok();
   }
   remove_stubs();
   if (!scratch_.empty()) is_gone = remove_tree(scratch_) && is_gone;
   is_gone = remove_workspace() && is_gone;
   if (!leaf_.empty()) is_gone = leave_leaf(leaf_) && is_gone;
-  if (is_gone) watchdog_.dismiss();
+  if (is_gone) watchdog_.dismiss();  // else it is tried again by the process that holds it
 }
 
 Status Leftovers::enter_leaf(CgroupFacts& facts) {
@@ -142,11 +141,12 @@ bool Leftovers::ran_out_of_memory() const {
 bool Leftovers::ran_out_of_pids() const { return box_ && read_pids_events(*box_).value_or(0) > 0; }
 
 void Leftovers::remove_left(AllLeft left) {
+  std::vector<CgroupBox> boxes;
   for (const std::string& path : left[Left::kBox]) {
-    const CgroupBox box = open_box(path);
-    if (box.directory.is_open() && kill_box(box).ok()) (void)remove_box(box, 2000).ok();
+    CgroupBox box = open_box(path);
+    if (box.directory.is_open() && kill_box(box).ok()) boxes.push_back(std::move(box));
   }
-  // Other watchdogs of the same process remove their boxes meanwhile.
+  for (const CgroupBox& box : boxes) (void)remove_box(box, 2000).ok();
   for (const std::string& path : left[Left::kLeaf]) {
     for (int i = 0; i < 200 && !leave_leaf(path); ++i) {
       const struct timespec pause { 0, 10'000'000 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leftovers: what one run makes on the host and must not leave there: its cgroup, stubs that hold
 // the place of protected paths that do not exist, a fresh workspace, and, where there is no mount
-// namespace, a directory for temporary files. Removed by the destructor; a small watchdog process,
-// which is told of each before it is made, removes them when this process is killed first.
+// namespace, a directory for temporary files. Removed by the destructor; a watchdog, which is told
+// of each before it is made, removes them when this process is killed first.
 #pragma once
 
 #include <string>

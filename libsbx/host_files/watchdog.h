@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watchdog: a process that does something once this one has been killed. Until then it shares this
-// one's memory, so that no page table is copied for it; then it executes this program anew, which
-// finds on its standard input all that the watchdog was told. The kernel's out-of-memory killer,
-// and whoever kills the whole cgroup, takes both.
+// Watchdog: what is to be done once this process has been killed. All watchdogs of this process
+// have one other process, which holds what each of them was told. Until this one is gone it shares
+// its memory, so that no page table is copied for it; then it executes this program anew, which
+// finds all that was told and does it. The kernel's out-of-memory killer, and whoever kills the
+// whole cgroup, takes both. Not to be used by several threads.
 #pragma once
-
-#include <sys/types.h>
 
 #include <map>
 #include <string>
@@ -35,30 +34,28 @@ using AllLeft = std::map<Left, std::vector<std::string>>;
 class Watchdog {
  public:
   Watchdog() = default;
-  // Waits until it has done what it is for, unless it was dismissed.
+  // What it was told is done when this process ends, or now, and waited for, where no other one has
+  // anything; unless it was dismissed.
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  bool is_started() const { return pid_ > 0; }
+  bool is_started() const { return slot_ >= 0; }
   // Starts it for the first. Errors: kSetupFailed.
   Status tell(Left kind, const std::vector<std::string>& texts);
-  // In the program that is executed as kWatchdogName: all that it was told, whole.
-  static AllLeft read_told(int fd);
+  // In the program that is executed as kWatchdogName: all that was told, each text once.
+  static AllLeft read_told();
   // `fd` stays open until it has ended, so that it is there that the last one is closed.
   void hand_over(int fd);
-  // There is nothing to do: it ends, which the destructor waits for.
+  // There is nothing to do: it ends.
   void dismiss();
 
  private:
-  static int watch(void* end);
   Status start();
   Status send_all(std::string_view text);
-  void wait();
 
-  OwnedFd ours_;  // its end of file is what the watchdog waits for
-  void* stack_ = nullptr;
-  pid_t pid_ = -1;
+  OwnedFd ours_;   // the process holds the other end, and what was sent waits in it
+  int slot_ = -1;  // the other end's number there
 };
 
 }  // namespace sbx

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -196,6 +197,83 @@ TEST(Leftovers, AreRemovedByTheWatchdogOfARunThatIsKilled) {
     if (!removed) ::nanosleep(&pause, nullptr);
   }
   EXPECT_TRUE(removed);
+}
+
+pid_t only_child() {
+  const std::string pid = std::to_string(::getpid());
+  const std::string text = test::slurp("/proc/" + pid + "/task/" + pid + "/children");
+  EXPECT_EQ(std::count(text.begin(), text.end(), ' '), 1) << text;
+  return text.empty() ? -1 : std::stoi(text);
+}
+
+TEST(Watchdog, IsOneProcessForAllOfThem) {
+  const test::TempDir dir;
+  Watchdog first;
+  ASSERT_TRUE(first.tell(Left::kStub, {dir.at("first")}).ok());
+  const pid_t pid = only_child();
+  {
+    Watchdog second;
+    ASSERT_TRUE(second.tell(Left::kStub, {dir.at("second")}).ok());
+    EXPECT_EQ(only_child(), pid);
+    second.dismiss();
+  }
+  EXPECT_EQ(only_child(), pid);
+  first.dismiss();
+}
+
+TEST(Watchdog, OfWhichSomeAreDismissedRemovesWhatTheOthersWereTold) {
+  const test::TempDir dir;
+  for (const char* name : {"1", "2", "3"}) ASSERT_EQ(::mkdir(dir.at(name).c_str(), 0700), 0);
+  const pid_t run = ::fork();
+  ASSERT_GE(run, 0);
+  if (run == 0) {
+    Watchdog dogs[4];
+    const bool told = dogs[0].tell(Left::kTree, {dir.at("0")}).ok() &&
+                      dogs[1].tell(Left::kTree, {dir.at("1")}).ok() &&
+                      dogs[2].tell(Left::kTree, {dir.at("2")}).ok();
+    dogs[1].dismiss();  // its place is taken anew
+    if (told && dogs[3].tell(Left::kTree, {dir.at("3")}).ok()) ::raise(SIGKILL);
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(run, &status, 0), run);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_TRUE(vanishes(dir.at("2")));
+  EXPECT_TRUE(vanishes(dir.at("3")));
+  EXPECT_TRUE(stands(dir.at("1"))) << "it was dismissed";
+}
+
+TEST(Watchdog, ThatIsNotDismissedDoesItsWorkWhenTheOthersHaveGone) {
+  const test::TempDir dir;
+  ASSERT_EQ(::mkdir(dir.at("tree").c_str(), 0700), 0);
+  {
+    Watchdog other;
+    ASSERT_TRUE(other.tell(Left::kTree, {dir.at("never-made")}).ok());
+    {
+      Watchdog left;
+      ASSERT_TRUE(left.tell(Left::kTree, {dir.at("tree")}).ok());
+    }
+    EXPECT_TRUE(stands(dir.at("tree")));
+    other.dismiss();
+  }
+  EXPECT_FALSE(stands(dir.at("tree"))) << "it was waited for";
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST(Watchdog, ThatWasKilledIsStartedAnew) {
+  const test::TempDir dir;
+  Watchdog first;
+  ASSERT_TRUE(first.tell(Left::kStub, {dir.at("first")}).ok());
+  ASSERT_EQ(::kill(only_child(), SIGKILL), 0);
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_FALSE(first.tell(Left::kStub, {dir.at("first")}).ok());
+  Watchdog second;
+  const Status told = second.tell(Left::kStub, {dir.at("second")});
+  ASSERT_TRUE(told.ok()) << told.error().message;
+  first.dismiss();
+  EXPECT_TRUE(second.tell(Left::kStub, {dir.at("second")}).ok());
+  second.dismiss();
 }
 
 }  // namespace

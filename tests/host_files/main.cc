@@ -6,7 +6,7 @@
 
 int main(int argc, char** argv) {
   if (argc > 0 && argv[0] == sbx::kWatchdogName) {
-    sbx::Leftovers::remove_left(sbx::Watchdog::read_told(0));
+    sbx::Leftovers::remove_left(sbx::Watchdog::read_told());
     return 0;
   }
   testing::InitGoogleTest(&argc, argv);
