@@ -210,7 +210,7 @@ Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesys
       found.push_back(real_start(path));
       continue;
     }
-    if (!runs_nothing(invocation)) (void)open_private_directory(path);
+    if (!runs_nothing(invocation)) make_directories(path);
     SBX_TRY(auto real, real_where_there(path));
     if (real) found.push_back(std::move(*real));
   }

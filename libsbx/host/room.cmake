@@ -19,6 +19,7 @@ sbx_room(host SOURCES
   host/outside_program.cc
   host/id_map.cc
   host/owners.cc
+  host/shut.cc
   host/surroundings.cc
   host/view.cc
   host/view_roots.cc

@@ -114,7 +114,8 @@ struct View {
   std::map<std::string, IdMap> owned;     // of roots with an owner: each is shown as a tree of that
   std::vector<std::string> not_writable;  // of roots with an owner: those that cannot be shown so
   std::vector<ViewRoot> absent;  // optional ones that are hidden or read-only once they appear
-  std::vector<Link> left_out;    // optional, read-only ones, and of hidden_path, that are symlinks
+  std::vector<Link> led_to;  // roots that are shown, as they are named, where a symlink leads there
+  std::vector<Link> left_out;  // optional, read-only ones, and of hidden_path, that are symlinks
   std::vector<std::string> seen_elsewhere;  // hidden files that have names which are not hidden
   std::vector<std::string> held_by_name;    // protected ones that have names which are not
   std::vector<ViewProtect> protects;

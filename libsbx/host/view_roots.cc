@@ -19,6 +19,7 @@
 #include "host/layer_places.h"
 #include "host/narrow_view.h"
 #include "host/protect.h"
+#include "host/shut.h"
 #include "profile/forms.h"
 
 namespace sbx {
@@ -88,6 +89,9 @@ class Roots {
       }
     }
     find_other_names_of_held();
+    // Elsewhere another's root is root's own inside.
+    const bool is_as_another = has_mounts_ && !policy_.sandbox.filesystem.overlay;
+    if (is_as_another && policy_.sandbox.layer.empty()) protect_shut(view_);
     return {};
   }
 
@@ -352,6 +356,9 @@ class Roots {
       SBX_CHECK_OK(check_root(root, node));
       SBX_CHECK_OK(check_stays(root, node));
       seen.insert(node.path);
+      if (node.path != root.path && root.access != Access::kNone) {
+        view_.led_to.push_back({root.path, node.path});
+      }
       view_.roots.push_back({std::move(node), root.access, root.where, root.noexec});
       view_.roots.back().owner = other_owner(view_.roots.back());
     }

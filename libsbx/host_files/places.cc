@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 
 #include "base/files.h"
 #include "base/paths.h"
@@ -53,9 +54,37 @@ std::vector<std::string> places(const Environment& environment, std::string_view
   return out;
 }
 
+// Whose what is made is.
+enum class Owns : std::uint8_t { kCaller, kOwnerAbove };
+
 bool is_writable_inside(const std::string& path, const Policy& policy) {
   const Root* const deepest = deepest_at(policy.sandbox.filesystem.roots, path, &Root::path);
   return deepest != nullptr && deepest->access == Access::kReadWrite;
+}
+
+// What root makes in another user's directory is that user's, who could not get into root's.
+// Nothing is given away but an empty one: in a directory of theirs they may put one in another's
+// place.
+void give_to_owner(const OwnedFd& above, const char* name) {
+  struct stat owner {};
+  struct stat info {};
+  if (geteuid() != 0 || fstat(above.get(), &owner) != 0) return;
+  if (owner.st_uid == 0 || (owner.st_mode & S_IWOTH) != 0) return;
+  Listing made(above.get(), name, O_NOFOLLOW);
+  const bool is_ours = made.is_open() && fstat(made.fd(), &info) == 0 && info.st_uid == 0;
+  if (is_ours && made.next() == nullptr && errno == 0) {
+    (void)!fchown(made.fd(), owner.st_uid, owner.st_gid);
+  }
+}
+
+// Made with mode 0700, or there already; else errno says why not.
+bool make_directory(const std::string& path, Owns owns) {
+  const OwnedFd above(open(std::string(parent_of(path)).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (!above.is_open()) return false;
+  if (mkdirat(above.get(), name.c_str(), 0700) != 0) return errno == EEXIST;
+  if (owns == Owns::kOwnerAbove) give_to_owner(above, name.c_str());
+  return true;
 }
 
 }  // namespace
@@ -108,6 +137,13 @@ Status make_caches(const SandboxPolicy& policy) {
   return {};
 }
 
+void make_directories(const std::string& path) {
+  for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
+    make_directory(path.substr(0, at), Owns::kOwnerAbove);
+  }
+  make_directory(path, Owns::kOwnerAbove);
+}
+
 Result<OwnedFd> open_private_directory(const std::string& path) {
   const auto failed = [&](const std::string& why, int error) {
     const bool is_in_the_way = error == 0 || error == ENOTDIR || error == ELOOP;
@@ -118,10 +154,11 @@ Result<OwnedFd> open_private_directory(const std::string& path) {
   };
   int first = 0;  // why the first that could not be made was not: what is below it is only missing
   for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
-    const std::string part = path.substr(0, at);
-    const bool is_made = mkdir(part.c_str(), 0700) == 0 || errno == EEXIST;
+    const bool is_last = at == std::string::npos;
+    const bool is_made =
+        make_directory(path.substr(0, at), is_last ? Owns::kCaller : Owns::kOwnerAbove);
     if (!is_made && first == 0) first = errno;
-    if (at != std::string::npos) continue;
+    if (!is_last) continue;
     const int why = errno == ENOENT ? first : errno;
     if (!is_made) return failed(errno_text(why), why);
     break;

@@ -33,9 +33,13 @@ Result<std::string> cache_place(const Environment& environment);
 // The directories of a policy's caches, made where they are missing.
 Status make_caches(const SandboxPolicy& policy);
 
-// Makes `path` with its parents (mode 0700) where it is missing, and opens it. Its last component
-// must be a directory of this user's, not a symlink, that nobody else may write.
-// Errors: kSetupFailed.
+// Makes `path` with its parents (mode 0700) where it is missing; what root makes in another user's
+// directory is that user's. What fails shows when it is used.
+void make_directories(const std::string& path);
+
+// Makes `path` with its parents, as above, where it is missing, and opens it. Its last component is
+// made the caller's, and must be a directory of this user's, not a symlink, that nobody else may
+// write. Errors: kSetupFailed.
 Result<OwnedFd> open_private_directory(const std::string& path);
 
 }  // namespace sbx

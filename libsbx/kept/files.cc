@@ -9,12 +9,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
 
+#include "base/paths.h"
+#include "base/system_places.h"
+#include "host/globs.h"
 #include "host/looks.h"
 #include "host_files/user_attributes.h"
 #include "host_files/workspace_files.h"
@@ -45,7 +49,8 @@ std::optional<NodeKind> KeptLayer::shown_kind(std::size_t root, const std::strin
 // Of the host's it may show nothing any more, or not yet, where it is a copy; or something else, a
 // symlink among that, which a mount would follow. What lies in another narrower root is shown by
 // that one.
-Status KeptLayer::fit(View& view) const {
+Status KeptLayer::fit(View& view, const Policy& policy) const {
+  add_seen_roots(view, policy);
   std::map<std::string_view, ViewRoot*> standing;
   for (ViewRoot& root : view.roots) standing.emplace(root.node.path, &root);
   const auto number_of = [&](std::string_view path) {
@@ -55,18 +60,28 @@ Status KeptLayer::fit(View& view) const {
   std::set<std::string> gone;
   for (auto at = standing.begin(); at != standing.end();) {  // each one behind those that hold it
     ViewRoot& place = *at->second;
-    std::string_view holder = at->first;
-    do holder = holder.substr(0, holder.rfind('/'));
-    while (!holder.empty() && !standing.contains(holder));
-    const std::ptrdiff_t root = number_of(holder);
-    if (root == end) {
+    const auto above = [&](const auto& is_it) {
+      std::string_view path = at->first;
+      do path = path.substr(0, path.rfind('/'));
+      while (!path.empty() && !is_it(path));
+      return path;
+    };
+    const std::string_view top =
+        above([&](std::string_view path) { return number_of(path) != end; });
+    const std::string_view holder =
+        above([&](std::string_view path) { return standing.contains(path); });
+    // What is only read is of the layer wherever it lies, with all that is in it.
+    const bool is_of_layer =
+        holder == top || place.access == Access::kReadOnly ||
+        (is_below(holder, top) && standing.at(holder)->access == Access::kReadOnly);
+    if (top.empty() || !is_of_layer) {
       ++at;
       continue;
     }
     const bool is_part_of_it =
         place.access == Access::kReadWrite && number_of(place.node.path) == end;
-    const std::optional<NodeKind> looked =
-        shown_kind(static_cast<std::size_t>(root), place.node.path.substr(holder.size() + 1));
+    const std::optional<NodeKind> looked = shown_kind(static_cast<std::size_t>(number_of(top)),
+                                                      place.node.path.substr(top.size() + 1));
     const NodeKind kind = looked.value_or(place.node.kind);
     const bool is_missing = kind == NodeKind::kMissing && place.access != Access::kReadWrite;
     if (is_part_of_it || is_missing) {
@@ -91,6 +106,87 @@ Status KeptLayer::fit(View& view) const {
     ++at;
   }
   std::erase_if(view.roots, [&](const ViewRoot& root) { return gone.contains(root.node.path); });
+  return hide_new(view);
+}
+
+// Those that the run may only read, and sees as a part of what it is shown.
+void KeptLayer::add_seen_roots(View& view, const Policy& policy) const {
+  const FilesystemProfile& filesystem = policy.sandbox.filesystem;
+  const auto is_private = [&](const std::string& path) {
+    const std::string& home = policy.sandbox.home;
+    constexpr std::array<std::string_view, 3> kOwn = {"/tmp", "/dev", "/proc"};
+    return is_below_any(path, kOwn) ||
+           (filesystem.home == HomeMode::kPrivate && !home.empty() && is_below(path, home)) ||
+           std::any_of(view.host_masks.begin(), view.host_masks.end(),
+                       [&](const Node& mask) { return is_below(path, mask.path); });
+  };
+  std::vector<ViewRoot> seen;
+  for (const std::string& path : state_.roots) {
+    const ViewRoot* const holder = deepest_at(view.roots, path, &ViewRoot::path);
+    const bool is_of_system =
+        filesystem.base == Base::kHost ||
+        std::any_of(view.system.begin(), view.system.end(),
+                    [&](const Node& node) { return is_below(path, node.path); });
+    const bool is_base = holder == nullptr || holder->path() == "/";
+    if (holder == nullptr ? !is_of_system : holder->access != Access::kReadOnly) continue;
+    if ((is_base && is_private(path)) || (holder != nullptr && holder->path() == path)) continue;
+    ViewRoot root = holder == nullptr ? ViewRoot() : *holder;
+    root.node = node_at(path);
+    root.owner.reset();
+    if (root.node.kind == NodeKind::kDirectory) seen.push_back(std::move(root));
+  }
+  view.roots.insert(view.roots.end(), seen.begin(), seen.end());
+}
+
+// What a run made in its layer it may see; one that may only read has made nothing. A symlink hides
+// nothing of its own.
+Status KeptLayer::hide_new(View& view) const {
+  std::vector<ViewRoot> hidden;
+  const auto holder_of = [&](const std::string& path) {
+    return deepest_at(view.roots, path, &ViewRoot::path);
+  };
+  for (std::size_t i = 0; i < state_.roots.size(); ++i) {
+    const std::string& top = state_.roots[i];
+    // Of the root itself or something narrower that the run may only read.
+    const auto is_read = [&](const std::string& path) {
+      const ViewRoot* const holder = holder_of(path);
+      return holder != nullptr && holder->access == Access::kReadOnly && holder->path() != path &&
+             deepest_at(state_.roots, path,
+                        [](const std::string& root) -> std::string_view { return root; }) == &top;
+    };
+    for (const ViewRoot& absent : view.absent) {
+      if (absent.access != Access::kNone || absent.path() == top || !is_below(absent.path(), top) ||
+          !is_read(absent.path())) {
+        continue;
+      }
+      const NodeKind kind =
+          shown_kind(i, absent.path().substr(top.size() + 1)).value_or(NodeKind::kMissing);
+      if (kind == NodeKind::kMissing || kind == NodeKind::kLink) continue;
+      hidden.push_back(absent);
+      hidden.back().node.kind = kind;
+    }
+    std::vector<std::string> globs;
+    for (const View::Pattern& pattern : view.patterns) {
+      if (pattern.hides) globs.push_back(whole_glob(pattern.glob.base, pattern.glob.pattern));
+    }
+    if (globs.empty()) continue;
+    std::size_t count = 0;
+    walk_merged(open_levels(levels(i)), [&](const MergedEntry& entry) {
+      const std::string path = top + "/" + entry.path;
+      if (entry.is_whiteout || S_ISLNK(entry.info.st_mode) || !any_glob_holds(globs, path) ||
+          any_glob_holds(globs, parent_of(path)) || !is_read(path)) {
+        return true;
+      }
+      hidden.push_back({Node{path, node_kind(entry.info.st_mode), 0, 0}, Access::kNone, ""});
+      return ++count <= kMaxGlobMatches;
+    });
+    if (count > kMaxGlobMatches) {
+      return Error{ErrorCode::kPathRefused,
+                   "in the layer too much of " + top + " is to be hidden by a pattern",
+                   "/filesystem/roots", "hide a directory, or leave the layer out"};
+    }
+  }
+  view.roots.insert(view.roots.end(), hidden.begin(), hidden.end());
   return {};
 }
 
@@ -152,11 +248,14 @@ Status KeptLayer::write_files(const std::vector<RequestFile>& files, const View&
   const bool is_copy = state_.kind == KeptKind::kCopy;
   const std::string target =
       store_.part(state_.stack.back(), root) + (is_copy ? "/tree" : "/upper");
+  const ViewRoot* const holder = deepest_at(places.roots, state_.workspace, &ViewRoot::path);
+  const bool is_written = holder != nullptr && holder->access == Access::kReadWrite;
   View inside = places;
   for (ViewRoot& place : inside.roots) place.owner.reset();  // what is in a layer is the caller's
   for (const RequestFile& file : files) {
     SBX_TRY(const std::string path, normal_path(file.path, state_.workspace, "/files"));
-    if (is_copy || !is_below(path, state_.workspace) || path == state_.workspace) continue;
+    if (is_copy || !is_written || !is_below(path, state_.workspace) || path == state_.workspace)
+      continue;
     SBX_CHECK_OK(make_way(root, path.substr(state_.workspace.size() + 1)));
   }
   return write_workspace_files(state_.workspace, files, inside, file_bytes, target);

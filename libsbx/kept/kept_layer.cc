@@ -144,7 +144,7 @@ Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environmen
                  "sbx-run layer commit NAME finishes it, with --undo it is taken back"};
   }
   if (state.ok()) {
-    layer->remember(places);
+    if (!roots.empty()) layer->remember(places);
     SBX_CHECK_OK(layer->add_roots(policy, roots, places));
   } else if (state.error().code != ErrorCode::kLayerNotFound) {
     return state.error();
@@ -254,7 +254,7 @@ Status KeptLayer::make(const Policy& policy, const std::vector<std::string>& roo
     warnings_.push_back("layer: a copy of the tree as it is now, since " +
                         escape_control_bytes(obstacle));
   }
-  remember(places);
+  if (!roots.empty()) remember(places);
   SBX_TRY(const OwnedFd lock, lock_store(store_));
   // A run that was killed may have left a part of a copy.
   if (state_.kind == KeptKind::kCopy) collect_garbage(store_);
@@ -315,7 +315,7 @@ Status KeptLayer::add_roots(const Policy& policy, const std::vector<std::string>
   return {};
 }
 
-// What a commit must not touch, whoever asks for it.
+// What a commit must not touch, whoever asks for it. A run that may only read fills nothing.
 void KeptLayer::remember(const View& places) {
   for (const ViewProtect& protect : places.protects) {
     if (!protect.is_only_reported()) add_new(state_.protects, protect.node.path);
@@ -337,16 +337,10 @@ void KeptLayer::remember(const View& places) {
     add_new(pattern.hides ? state_.hidden_globs : state_.protect_globs,
             whole_glob(pattern.glob.base, pattern.glob.pattern));
   }
-  // What an earlier run wrote in a root of its own, and this one does not see or only reads.
+  // What an earlier run wrote in a root of its own, and this one does not see.
   for (const std::string& root : state_.roots) {
     const ViewRoot* const now = deepest_at(places.roots, root, &ViewRoot::path);
-    if (now == nullptr || now->access == Access::kReadWrite) continue;
-    if (now->access == Access::kNone) {
-      add_new(state_.hidden, root);
-    } else {
-      warnings_.push_back("layer: " + escape_control_bytes(root) +
-                          " is read-only in this run, which sees the real files there");
-    }
+    if (now != nullptr && now->access == Access::kNone) add_new(state_.hidden, root);
   }
 }
 

@@ -55,9 +55,11 @@ class KeptLayer {
   // For the planner.
   ViewLayer view() const;
   // Takes out what would stand over something in a root that the layer does not show, and roots
-  // within one of the layer's that are as writable. Errors: kPathRefused where something else
-  // stands at a root.
-  Status fit(View& view) const;
+  // within one of the layer's that are as writable; adds the layer's own roots that the run sees
+  // and may only read, and in those what only the layer has and is to be hidden. Errors:
+  // kPathRefused where something else stands at a root, and for more that is to be hidden than a
+  // pattern may match.
+  Status fit(View& view, const Policy& policy) const;
   // Before each mount of it: of a volatile one before it the kernel keeps a mark, and refuses the
   // next one while that is there.
   void clear_marks() const;
@@ -73,7 +75,7 @@ class KeptLayer {
   // Directories that a quota counts while a command runs.
   std::vector<std::string> written() const;
 
-  // Before a command and after it.
+  // Before a command that may write to it, and after it.
   Status begin();
   Status finish();
   // The files of a request, into the layer. Errors: those of write_workspace_files().
@@ -116,6 +118,8 @@ class KeptLayer {
                    BaseRecords& records);
   void remember(const View& places);
   std::optional<NodeKind> shown_kind(std::size_t root, const std::string& path) const;
+  void add_seen_roots(View& view, const Policy& policy) const;
+  Status hide_new(View& view) const;
   Status make_way(std::size_t root, const std::string& path);
   std::string run_mark() const;
   std::int64_t known_excess() const;

@@ -217,6 +217,7 @@ void Placements::collect_root(const ViewRoot& root) {
     case Access::kReadOnly:
       bind(root.node, kReadOnlyAttributes | exec_attribute(root.node.path), "ro");
       placements_.back().ids = ids_of(root);
+      show_kept(placements_.back());
       return;
     case Access::kReadWrite:
       bind(root.node, kWritableAttributes | exec_attribute(root.node.path), "rw");
@@ -258,6 +259,29 @@ void Placements::lay_over(Placement& placement) {
     placement.kind = PlacementKind::kBind;
     placement.source = Node{part.copy, NodeKind::kDirectory, 0, 0};
   }
+}
+
+// What runs with the layer wrote is seen by one that may only read it, too.
+void Placements::show_kept(Placement& placement) const {
+  const auto kind = placement.source.kind;
+  if (kind != NodeKind::kDirectory && kind != NodeKind::kFile) return;
+  const ViewLayer::Part* const part =
+      deepest_at(view_.layer.parts, placement.path,
+                 [](const ViewLayer::Part& p) -> std::string_view { return p.root; });
+  if (part == nullptr) return;
+  placement.kept = part;
+  const std::string rest = placement.path.substr(part->root.size());
+  if (!part->copy.empty()) {
+    placement.source = Node{part->copy + rest, kind, 0, 0};
+  } else if (rest.empty()) {
+    placement.kind = PlacementKind::kOverlay;
+  } else {
+    placement.source = Node{kept_place(view_, *part) + rest, kind, 0, 0};
+  }
+}
+
+std::string kept_place(const View& view, const ViewLayer::Part& part) {
+  return "proc/part" + std::to_string(&part - view.layer.parts.data());
 }
 
 // What the deepest root that holds `path` says of executing.
@@ -470,6 +494,13 @@ bool Placements::is_guarded(const ViewRoot& absent) const {
 bool Placements::is_guarded(const ViewProtect& missing) const {
   return missing.leads_git && filesystem().replaced != ReplacedMode::kReport &&
          can_be_uncovered(missing.node.path);
+}
+
+bool Placements::is_open(std::string_view path) const {
+  const Placement* const holder = deepest(path);
+  if (holder == nullptr) return !has_host_root_;
+  return holder->kind == PlacementKind::kInside &&
+         (holder->attributes & sys::kMountAttrReadOnly) == 0;
 }
 
 bool Placements::is_ours(std::string_view path) const {

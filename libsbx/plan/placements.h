@@ -59,11 +59,15 @@ struct Placement {
   std::uint64_t attributes = 0;
   bool is_directory = true;
   std::string shown_as;
-  bool is_system = false;                 // only root can change what is below: masks in /etc
-  IdMap ids = {};                         // of kBind: made: shown as a tree of that
-  bool is_from_above = false;             // of kBind: of the tree that the placement above shows
-  const ViewLayer::Part* kept = nullptr;  // for kOverlay: where its writes are kept; null: nowhere
+  bool is_system = false;      // only root can change what is below: masks in /etc
+  IdMap ids = {};              // of kBind: made: shown as a tree of that
+  bool is_from_above = false;  // of kBind: of the tree that the placement above shows
+  // The part of a kept layer that it shows: for kOverlay where its writes go; null: nowhere.
+  const ViewLayer::Part* kept = nullptr;
 };
+
+// Workshop path at which a layer shows what the run sees of that part of it elsewhere.
+std::string kept_place(const View& view, const ViewLayer::Part& part);
 
 class Placements {
  public:
@@ -80,6 +84,8 @@ class Placements {
   // made: the host's own directories stand there already, since inside and outside paths are the
   // same.
   bool is_ours(std::string_view path) const;
+  // Whether something of ours can still be made there once all placements stand.
+  bool is_open(std::string_view path) const;
   // After collect(): whether the host can take away what is mounted at `path`, by replacing what
   // stands there in a directory of its own. An overlay's own entries are out of its reach.
   bool can_be_uncovered(std::string_view path) const;
@@ -114,6 +120,7 @@ class Placements {
   void collect_home(std::string_view chosen);
   void collect_root(const ViewRoot& root);
   void lay_over(Placement& placement);
+  void show_kept(Placement& placement) const;
   IdMap ids_of(const ViewRoot& root) const;
   std::uint64_t exec_attribute(std::string_view path) const;
   void hold_parents(const ViewRoot& root);

@@ -12,6 +12,7 @@
 
 #include "base/paths.h"
 #include "plan/builder.h"
+#include "plan/kept_mounts.h"
 #include "plan/placements.h"
 #include "policy/http.h"
 #include "sys/kernel.h"
@@ -31,7 +32,8 @@ class ViewPlanner {
         input_(input),
         view_(input.view),
         options_(options),
-        placements_(input) {}
+        placements_(input),
+        kept_mounts_(builder, view_, placements_) {}
 
   Status run() {
     if (Status status = placements_.collect(builder_.plan()); !status.ok()) return status;
@@ -46,6 +48,7 @@ class ViewPlanner {
     make_etc();
     make_dev();
     show_limits();
+    lead_to_roots();
     size_scratch();
     make_proc();
     for (const auto& [path, attributes] : late_attributes_) set_attributes(path, attributes);
@@ -129,6 +132,7 @@ class ViewPlanner {
 
   void make_link(std::string_view path, std::string_view target) {
     if (!made_.insert(std::string(path)).second) return;
+    links_.emplace(path);
     add(op::MakeLink{text(path), text(target)});
   }
 
@@ -227,6 +231,8 @@ class ViewPlanner {
           Node source = placement.source;
           source.path = relative(placement.path);
           builder_.bind(source, source.path, placement.attributes);
+        } else if (kept_mounts_.is_part(placement)) {
+          kept_mounts_.bind(placement);
         } else if (placement.source.ino == 0 && is_ours(parent_of(placement.path))) {
           builder_.bind_system(placement.source.path, relative(placement.path),
                                placement.attributes);
@@ -256,38 +262,9 @@ class ViewPlanner {
     }
   }
 
-  // The store of the layers, once for all: upper and work directory must lie on one mount.
-  // Volatile: else the kernel would write out the whole file system at the end of every run.
-  void place_kept(const Placement& placement) {
-    builder_.plan().layer = view_.layer;
-    const std::string store = "proc/kept";
-    if (!made_.contains(store)) {
-      make_dir(store, 0700);
-      builder_.bind(Node{view_.layer.store, NodeKind::kDirectory, 0, 0}, store,
-                    kWritableAttributes);
-    }
-    const std::string real = "proc/real" + std::to_string(kept_++);
-    make_dir(real, 0755);
-    builder_.bind(placement.source, real, kReadOnlyAttributes);
-    std::string options = "lowerdir=";
-    for (const std::string& lower : placement.kept->lowers) {
-      ((options += store + "/") += lower) += ":";
-    }
-    options += real + ",upperdir=" + store + "/" + placement.kept->upper + ",workdir=" + store +
-               "/" + placement.kept->work + ",userxattr,volatile";
-    add(op::Mount{FileSystem::kOverlay, text(relative(placement.path)), text(options),
-                  overlay_flags(placement)});
-  }
-
-  static std::uint64_t overlay_flags(const Placement& placement) {
-    std::uint64_t flags = MS_NOSUID | MS_NODEV;
-    if ((placement.attributes & sys::kMountAttrNoexec) != 0) flags |= MS_NOEXEC;
-    return flags;
-  }
-
   // Over a file lies one over its directory, which shows nothing else.
   void place_overlay(const Placement& placement) {
-    if (placement.kept != nullptr) return place_kept(placement);
+    if (placement.kept != nullptr) return kept_mounts_.lay_over(placement);
     const bool is_file = placement.source.kind == NodeKind::kFile;
     const std::string work = "proc/overlay" + std::to_string(builder_.plan().overlays.size());
     const std::string merged = is_file ? work + "/merged" : std::string(relative(placement.path));
@@ -372,7 +349,8 @@ class ViewPlanner {
     switch (p.kind) {
       case PlacementKind::kBind: {
         const bool only_holds = p.shown_as.empty();
-        add_guard(p.path, GuardKind::kBind, p.attributes,
+        const bool is_real = p.kept == nullptr;  // what is at its path stands there outside as well
+        add_guard(p.path, is_real ? GuardKind::kBind : GuardKind::kFixed, p.attributes,
                   only_holds ? kGuardMayVanish | kGuardQuiet : std::uint64_t{0});
         return;
       }
@@ -537,6 +515,23 @@ class ViewPlanner {
     builder_.plan().shows_limits = true;
   }
 
+  // A root is shown where it really lies. By the name that the caller has for it, through a
+  // symlink, it is found too: where that is no place of the host's, whose own symlink stands there.
+  void lead_to_roots() {
+    std::map<std::string_view, std::string_view> ways;  // what lies in another after it
+    for (const Link& link : view_.led_to) ways.emplace(link.path, link.target);
+    for (const auto& [path, target] : ways) {
+      if (placements_.has(path) || !placements_.is_open(parent_of(path))) continue;
+      bool is_led = false;
+      for (std::string_view at = parent_of(path); at != "/"; at = parent_of(at)) {
+        is_led = is_led || links_.contains(relative(at));
+      }
+      if (is_led) continue;
+      make_parents(path);
+      make_link(relative(path), target);
+    }
+  }
+
   // What the view itself took of the tmpfs is known only now.
   void size_scratch() {
     const auto& tmp_mb = input_.policy.sandbox.limits.tmp_mb;
@@ -582,10 +577,11 @@ class ViewPlanner {
   const ViewOptions& options_;
   Placements placements_;
   std::vector<std::pair<std::string, std::uint64_t>> late_attributes_;  // path inside → attributes
-  std::set<std::string> made_;  // relative paths that this plan makes
-  std::string has_parents_;     // the directory whose parents were made last
+  std::set<std::string> made_;                // relative paths that this plan makes
+  std::set<std::string, std::less<>> links_;  // of those, symlinks
+  std::string has_parents_;                   // the directory whose parents were made last
   bool has_guards_ = false;
-  int kept_ = 0;       // overlays whose writes are kept
+  KeptMounts kept_mounts_;
   std::string asked_;  // is_ours_ is the answer for it
   bool is_ours_ = false;
 };

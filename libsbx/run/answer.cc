@@ -110,6 +110,9 @@ void decide(Outcome& outcome, Ending ending) {
   outcome.exit_code = report.exit_code;
   outcome.signal = report.signal;
   outcome.exit_status = report.exit_status;
+  if (ending.cause == Cause::kOwnerGone && report.status == RunStatus::kCancelled) {
+    outcome.error = Error{ErrorCode::kCancelled, "its owner has ended", "", ""};
+  }
 }
 
 void decide(Outcome& outcome, const Supervised& supervised, const Leftovers& leftovers) {

@@ -267,7 +267,14 @@ Status CommandRun::open_layer() {
     layer_ = std::move(layer);
   }
   outcome_.kept = KeptReport{layer_->name(), kept_kind_name(layer_->state().kind)};
-  return layer_->begin();
+  return only_reads() ? Status() : layer_->begin();
+}
+
+// Nothing that it does can change a layer.
+bool CommandRun::only_reads() const {
+  const auto& roots = policy_->sandbox.filesystem.roots;
+  return std::none_of(roots.begin(), roots.end(),
+                      [](const Root& root) { return root.access == Access::kReadWrite; });
 }
 
 std::vector<guard::RefusedPath> CommandRun::told_paths(const guard::Judgement& judgement) const {
@@ -294,7 +301,7 @@ bool CommandRun::pass_policy() {
   }
   const guard::Judgement& judgement = judged.value();
   // What the text does not tell is looked at as it happens.
-  has_unknown_names_ = !judgement.unknown.empty();
+  has_unknown_names_ = judgement.leaves_names_open;
   for (guard::RefusedPath& named : told_paths(judgement)) named_.push_back(std::move(named.path));
   if (judgement.verdict == Verdict::kAllow) return true;
   if (judgement.verdict == Verdict::kDeny) {

@@ -160,6 +160,7 @@ class CommandRun {
   void go_on();
   Status prepare_workspace();
   Status open_layer();
+  bool only_reads() const;
 
   // --- one attempt ---
   void attempt();

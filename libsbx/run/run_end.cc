@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "kept/store.h"
 #include "policy/futile_grants.h"
 #include "run/met_paths.h"
+#include "run/printed_paths.h"
 #include "run/redaction.h"
 #include "run/run.h"
 #include "run/unreported.h"
@@ -50,10 +52,7 @@ void CommandRun::give_up() {
   ending.cause = given_up_;
   const int number = waiting_signal();
   ending.cancel_signal = number != 0 ? number : SIGTERM;
-  const EndReport report = report_end(ending);
-  outcome_.status = report.status;
-  outcome_.signal = report.signal;
-  outcome_.exit_status = report.exit_status;
+  decide(outcome_, ending);
   done();
 }
 
@@ -89,7 +88,7 @@ void CommandRun::finish(Supervised& supervised) {
 void CommandRun::look_after(const Supervised& supervised) {
   held_->compare(*policy_, sandbox_->plan, after_.denials);
   if (layer_ != nullptr) {
-    after_.layer = layer_->finish();
+    if (!only_reads()) after_.layer = layer_->finish();
     after_.changes = layer_->changes();
   } else if (policy_->sandbox.filesystem.overlay) {
     after_.changes =
@@ -101,7 +100,7 @@ void CommandRun::look_after(const Supervised& supervised) {
   if (layer_ == nullptr) return;
   held_->name_protected(*after_.changes, after_.denials);
   const auto& most_mb = policy_->sandbox.limits.layer_mb;
-  if (most_mb) after_.fills_layer = layer_->has_outgrown(*most_mb << 20);
+  if (most_mb && !only_reads()) after_.fills_layer = layer_->has_outgrown(*most_mb << 20);
   layer_->clear_marks();  // while PID 1 ends, and not when the next run waits for it
 }
 
@@ -147,23 +146,31 @@ void CommandRun::finish_spill() {
 }
 
 std::vector<Denial> CommandRun::refusals(const Request& request, const Outcome& outcome) const {
-  if (sandbox_ == nullptr) return {};
-  return unreported_refusals({request, *policy_, base_environment_, input_.facts.home, *sandbox_,
-                              outcome, has_unknown_names_});
+  return refusals_of_call(request, outcome, -1);
 }
 
 std::vector<Denial> CommandRun::refusals_of_call(const Request& request, const Outcome& outcome,
                                                  pid_t inside) const {
-  std::vector<Denial> out = refusals(request, outcome);
-  if (!runs() || !tells_of_paths(complaints(outcome))) return out;
-  Request there = request;
-  there.cwd = outcome.cwd;
-  const Result<guard::Judgement> judged = judge_command(*policy_, there, base_environment_);
-  if (!judged.ok()) return out;
-  for (Denial& denial : met_paths(sandbox_->plan, *policy_, told_paths(judged.value()), inside,
-                                  complaints(outcome), out)) {
-    out.push_back(std::move(denial));
+  if (sandbox_ == nullptr) return {};
+  std::vector<Denial> out =
+      unreported_refusals({request, *policy_, base_environment_, input_.facts.home, *sandbox_,
+                           outcome, has_unknown_names_});
+  const auto add = [&out](std::vector<Denial> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(out));
+  };
+  const std::string& printed = complaints(outcome);
+  if (inside >= 0 && runs() && tells_of_paths(printed)) {
+    Request there = request;
+    there.cwd = outcome.cwd;
+    const Result<guard::Judgement> judged = judge_command(*policy_, there, base_environment_);
+    if (judged.ok()) {
+      add(met_paths(sandbox_->plan, *policy_, told_paths(judged.value()), inside, printed, out));
+    }
   }
+  // Last: what else names a path knows more of it.
+  std::vector<Denial> known = outcome.denials;
+  known.insert(known.end(), out.begin(), out.end());
+  add(printed_refusals(sandbox_->plan, *policy_, printed, known, outcome.exit_code != 0));
   return out;
 }
 

@@ -145,7 +145,7 @@ Result<View> look_at_files(const SandboxInput& input, Witnesses* witnesses) {
   if (input.layer != nullptr) {
     view.layer = input.layer->view();
     choose_staging(view);
-    SBX_CHECK_OK(input.layer->fit(view));
+    SBX_CHECK_OK(input.layer->fit(view, input.policy));
   }
   return view;
 }

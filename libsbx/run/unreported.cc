@@ -20,7 +20,6 @@
 #include "profile/fields.h"
 #include "run/git_settings.h"
 #include "run/missing_programs.h"
-#include "run/printed_paths.h"
 #include "shell/reading.h"
 
 namespace sbx {
@@ -182,7 +181,6 @@ std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
   if (!run.reports_execs) {
     add(refused_programs(run.sandbox.plan.denied_programs, run.policy, printed));
   }
-  add(printed_refusals(run.sandbox.plan, run.policy, printed, run.outcome.denials));
   const auto& limits = run.policy.sandbox.limits;
   for (const Limit limit : printed_limits(run.sandbox.plan.limits, printed)) {
     const bool is_none = limit == Limit::kTmp && limits.tmp_mb.value_or(0) == 0;

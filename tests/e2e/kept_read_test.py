@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kept layer in runs that may only read."""
 
+import fcntl
+import glob
+import json
+import os
 import unittest
 
 import kept_harness
@@ -11,23 +15,120 @@ class Look(kept_harness.Kept):
         super().setUp()
         self.put("a", "a\n")
 
-    def look(self):
-        answer = self.inside("cat a; echo x > a || echo no", "x", "--profile", "readonly")
-        self.assertEqual(answer["stdout"], "a\nno\n")
-        return [warning for warning in answer["warnings"] if warning.startswith(f"layer: {self.work} is read-only")]
+    def look(self, command, *flags, name="x"):
+        answer = self.inside(command, name, "--profile", "readonly", *flags)
+        self.assertEqual([warning for warning in answer["warnings"] if "layer" in warning], [])
+        return answer
+
+    def store(self):
+        """All that is kept, without what tells of who uses it."""
+        return kept_harness.tree(self.state)
+
+    def test_it_sees_what_runs_with_the_layer_wrote(self):
+        self.put("gone", "g\n")
+        self.put("d/real", "r\n")
+        self.inside("echo 1 >> a; mkdir n; echo n > n/new; rm gone; echo l > d/late")
+        before = self.store()
+        answer = self.look("cat a n/new d/real d/late; ls; echo x > a || echo no; mkdir m || echo none; rm a || echo kept")
+        self.assertEqual(answer["stdout"], "a\n1\nn\nr\nl\na\nd\nn\nno\nnone\nkept\n")
+        self.assertEqual(answer["layer"], {"name": "x", "kind": "overlay"})
+        self.assertEqual(self.store(), before)
+        self.assertEqual((self.read("a"), self.read("gone")), ("a\n", "g\n"))
+
+    def test_it_sees_what_lies_above_a_checkpoint_and_in_it(self):
+        self.inside("echo 1 >> a; echo n > new; echo o > old")
+        self.layer("checkpoint", "x", "one")
+        self.inside("echo 2 >> a; rm old")
+        self.assertEqual(self.look("cat a new; ls")["stdout"], "a\n1\n2\nn\na\nnew\n")
+
+    def test_a_copy(self):
+        os.link(os.path.join(self.work, "a"), os.path.join(self.work, "b"))
+        made = self.inside("echo 1 >> a; echo n > new")
+        self.assertEqual(made["layer"]["kind"], "copy")
+        answer = self.look("cat b new; echo x > new || echo no; ls")
+        self.assertEqual(answer["stdout"], "a\n1\nn\nno\na\nb\nnew\n")
+        answer = self.look("cat a; ls", "--ro", self.base)
+        self.assertEqual(answer["stdout"], "a\n1\na\nb\nnew\n")
+
+    def test_a_root_that_lies_in_a_wider_one(self):
+        self.write("other/f", "f\n")
+        other = self.base + "/other"
+        self.inside(f"echo 1 >> a; echo 1 >> {other}/f; echo 2 > {other}/g", "x", "--rw", other)
+        answer = self.look(f"cat a {other}/f {other}/g", "--ro", self.base)
+        self.assertEqual(answer["stdout"], "a\n1\nf\n1\n2\n")
+
+    def test_what_is_narrower_than_the_root(self):
+        self.put("sub/a", "a\n")
+        self.put("sub/file", "f\n")
+        self.inside("echo 1 >> sub/a; echo n > sub/new; echo 1 >> sub/file")
+        command = "cat sub/a sub/new sub/file; echo x > sub/a || echo no"
+        expected = "a\n1\nn\nf\n1\nno\n"
+        self.assertEqual(self.look(command, "--ro", "sub", "--ro", "sub/file")["stdout"], expected)
+        self.assertEqual(self.inside(command, "x", "--ro", "sub")["stdout"], expected)
+
+    def test_a_part_within_a_hidden_one(self):
+        self.put("sub/part/a", "a\n")
+        self.inside("echo 1 >> sub/part/a; echo s > sub/secret")
+        for flags in ((), ("--profile", "readonly")):
+            answer = self.inside("cat sub/part/a; cat sub/secret || echo no", "x", "--hide", "sub", "--ro", "sub/part", *flags)
+            self.assertEqual(answer["stdout"], "a\n1\nno\n")
+
+    def test_hidden_paths_hold(self):
+        self.put("secret", "real\n")
+        self.put("later/.env", "e\n")
+        self.inside("echo s > secret; mkdir in; echo t > in/.env; echo k > in/key; echo u > later/.env; echo m > made")
+        profile = self.write("p.json", json.dumps({
+            "name": "p", "extends": "readonly",
+            "filesystem": {"roots": [
+                {"path": "${workspace}", "access": "ro"},
+                {"path": "${workspace}/secret", "access": "none"},
+                {"path": "${workspace}/made", "access": "none", "optional": True},
+                {"path": "${workspace}/**/.env", "access": "none"},
+            ]},
+        }))
+        command = "for f in secret made in/.env later/.env; do cat $f || echo no; done 2>/dev/null; cat in/key"
+        answer = self.inside(command, "x", "--profile", profile)
+        self.assertEqual(answer["stdout"], "no\nno\nno\nno\nk\n")
+
+    def test_a_symlink_in_the_place_of_what_is_shown(self):
+        self.put("sub/a", "a\n")
+        self.inside("rm -r sub; ln -s /etc sub")
+        answer = self.sh("true", "--layer", "x", "--profile", "readonly", "--ro", "sub")
+        self.assert_error(answer, "path_refused")
+
+    def test_while_the_layer_is_in_use(self):
+        self.inside("true")
+        found = glob.glob(self.state + "/**/names/x/lock", recursive=True)
+        with open(found[0]) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            answer = self.sh("true", "--layer", "x", "--profile", "readonly")
+        self.assert_error(answer, "layer_in_use")
+
+    def test_files_of_a_request(self):
+        self.inside("true")
+        before = self.store()
+        request = {"command": "true", "files": [{"path": "n/f", "content": "x"}]}
+        answer = self.run_json("run", "--layer", "x", "--profile", "readonly", stdin=None, input=json.dumps(request).encode())
+        self.assertEqual(answer["status"], "error")
+        self.assertEqual(self.store(), before)
 
     def test_a_look_leaves_what_the_layer_holds_to_be_committed(self):
         self.inside("echo 1 >> a; echo n > new")
-        self.assertEqual(len(self.look()), 1)
+        self.look("true", "--hide", "a")
         self.inside("echo 2 >> a")
         self.layer("commit", "x")
         self.assertEqual((self.read("a"), self.read("new")), ("a\n1\n2\n", "n\n"))
 
     def test_a_look_that_comes_first(self):
-        self.look()
+        self.assertEqual(self.look("cat a; echo x > a || echo no")["stdout"], "a\nno\n")
         self.inside("echo 1 >> a")
         self.layer("commit", "x")
         self.assertEqual(self.read("a"), "a\n1\n")
+
+    def test_a_look_is_none_of_its_runs(self):
+        self.inside("echo 1 >> a")
+        self.look("cat a")
+        self.assertEqual([layer["runs"] for layer in json.loads(self.layer("list", "--json"))], [1])
 
     def test_another_root_that_was_read_only_meanwhile(self):
         self.write("other/f", "f\n")

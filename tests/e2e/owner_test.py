@@ -86,6 +86,35 @@ class AnothersWorkspace(harness.Case):
         self.assertEqual(os.listdir(os.path.join(self.work, ".git/hooks")), [])
         self.assertEqual(sorted(os.listdir(self.work)), [".git", "others", "roots", "theirs"])
 
+    def test_a_directory_of_roots_that_is_shut_is_protected_as_a_whole(self):
+        os.makedirs(os.path.join(self.work, "in/.git/hooks"))
+        self.write("work/in/.git/config", "[core]\n")
+        self.give("work/in")
+        os.chmod(os.path.join(self.work, "in/.git"), 0o700)
+        self.shown()
+        profile = self.profile({"filesystem": {"protect": ["in/.git/config", "in/.git/hooks"]}})
+        answer = self.sh("cat in/.git/config; echo x >> in/.git/config; mv in/.git in/g; mv in h; rmdir in/.git; touch in/new",
+                         "--profile", profile)
+        self.assertEqual((answer["exit_code"], answer["stdout"]), (0, ""), answer)
+        self.assertEqual(sorted(os.listdir(self.work + "/in")), [".git", "new"])
+        self.assertEqual(sorted(os.listdir(self.work)), ["in", "others", "roots", "theirs"])
+        with open(os.path.join(self.work, "in/.git/config")) as file:
+            self.assertEqual(file.read(), "[core]\n")
+        os.chmod(os.path.join(self.work, "in/.git"), 0o755)
+        self.assertEqual(self.out("cat in/.git/config", "--profile", profile), "[core]\n")
+
+    def test_what_is_made_in_anothers_home_is_theirs(self):
+        self.shown()
+        state = os.path.join(self.work, ".local/state/sbx")
+        for _ in range(2):
+            answer = self.run_json("--workspace", self.work, "--", "true", env={"PATH": os.environ["PATH"], "HOME": self.work})
+            self.assertEqual(answer["exit_code"], 0, answer)
+            for name in (".config/sbx/profiles", ".config", ".local/state", ".local", ".local/state/sbx"):
+                self.assertEqual(self.owner(name), (OWNER, OWNER), name)
+                self.assertEqual(os.stat(os.path.join(self.work, name)).st_mode & 0o777, 0o700)
+        # What root alone may use is root's.
+        self.assertEqual(os.stat(state + "/layers").st_uid, 0)
+
     def test_narrower_roots_hold(self):
         for name in ("ro", "none"):
             self.write(f"work/{name}/f", "f\n", 0o600)
