@@ -44,6 +44,8 @@ constexpr std::size_t kMostWork = std::size_t{128} << 20;
 constexpr std::size_t kOpenWork = 4096;
 constexpr std::size_t kPathByteWork = 64;
 constexpr std::size_t kListedWork = 512;
+constexpr std::size_t kParsedByteWork = 24;  // a configuration may be all short settings
+constexpr std::size_t kIncludeWork = 256;    // though it is known already
 constexpr std::size_t kHashedByteWork = 8;
 constexpr std::string_view kTooMuch = "more than is looked at at all";
 
@@ -204,9 +206,10 @@ class Looker {
 
   GitConfigPaths note_config(const std::string& path, int depth) {
     const std::optional<std::string> text = note(path);
-    if (!text) return {};
+    if (!text || !spend(kParsedByteWork * text->size())) return {};
     GitConfigPaths found = read_git_config(*text);
     for (const std::string& include : found.includes) {
+      if (!spend(kIncludeWork)) break;
       if (include.empty() || include.starts_with('~')) continue;
       if (depth >= kMaxDepth) {
         leads_on_ = true;

@@ -10,6 +10,7 @@
 
 #include "base/by_number.h"
 #include "base/owned_fd.h"
+#include "base/paths.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -17,16 +18,20 @@ namespace {
 
 constexpr int kAttempts = 50;  // another run may close again what it has opened as well
 
+OwnedFd open_directory(const std::string& path) {
+  const sys::OpenHow how{O_PATH | O_DIRECTORY | O_CLOEXEC, 0, sys::kResolveNoSymlinks};
+  return OwnedFd(sys::openat2(AT_FDCWD, path.c_str(), how));
+}
+
 bool set_mode(const OwnedFd& fd, mode_t mode) {
   return chmod(by_number(fd.get()).c_str(), mode & 07777) == 0;
 }
 
 // From the directory whose name ends at `end` on.
-bool open_from(std::size_t end, const std::string& path, bool (*change)(const std::string& path)) {
+bool open_from(std::size_t end, const std::string& path, const PathChange& change) {
   if (end == std::string::npos) return change(path);
   const std::size_t next = path.find('/', end + 1);
-  const sys::OpenHow how{O_PATH | O_DIRECTORY | O_CLOEXEC, 0, sys::kResolveNoSymlinks};
-  const OwnedFd fd(sys::openat2(AT_FDCWD, path.substr(0, end).c_str(), how));
+  const OwnedFd fd = open_directory(path.substr(0, end));
   struct stat info {};
   (void)fstat(fd.get(), &info);
   const mode_t before = info.st_mode;
@@ -44,7 +49,11 @@ bool open_from(std::size_t end, const std::string& path, bool (*change)(const st
 
 }  // namespace
 
-bool with_open_way(const std::string& path, bool (*change)(const std::string& path)) {
+OwnedFd open_parent(const std::string& path) {
+  return open_directory(std::string(parent_of(path)));
+}
+
+bool with_open_way(const std::string& path, const PathChange& change) {
   bool done = change(path);
   for (int i = 0; i < kAttempts && !done && errno == EACCES; ++i) {
     done = open_from(path.find('/', 1), path, change);

@@ -13,12 +13,12 @@
 #include <iterator>
 #include <utility>
 
+#include "base/by_number.h"
 #include "base/owned_fd.h"
 #include "base/paths.h"
 #include "host/globs.h"
 #include "host/protect.h"
 #include "host_files/open_way.h"
-#include "sys/calls.h"
 
 namespace sbx {
 namespace {
@@ -34,19 +34,28 @@ void name(DenialLedger& denials, const char* operation, const std::string& path,
   denials.add({Refuser::kMount, operation, path, 1, "", grant});
 }
 
-bool is_there(const std::string& path) {
-  struct stat info {};
-  return lstat(path.c_str(), &info) == 0;
+// What a symlink leads to is not looked at, since the command may not see it. Below `root` it may
+// have put one in itself: so all that is reached through one counts, but not where another run has
+// put one in the root's own place. A stub is another run's, which can hold the place.
+bool is_there(const std::string& path, bool counts_stubs = true, const std::string& root = "") {
+  return with_open_way(path, [&](const std::string& at) {
+    const OwnedFd parent = open_parent(at);
+    if (!parent.is_open()) {
+      return errno == ELOOP && !root.empty() && open_parent(join_path(root, ".")).is_open();
+    }
+    const std::string name = name_of(at);
+    struct stat info {};
+    return fstatat(parent.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+           (counts_stubs || !is_stub(join_path(by_number(parent.get()), name), info));
+  });
 }
 
 // What a directory holds may be the caller's: such a one is only given another name, which nobody
 // inside can know before. False where errno tells what is in the way.
 bool take_away(const std::string& path) {
-  const std::string parent(parent_of(path));
-  const sys::OpenHow how{O_PATH | O_DIRECTORY | O_CLOEXEC, 0, sys::kResolveNoSymlinks};
-  const OwnedFd directory(sys::openat2(AT_FDCWD, parent.c_str(), how));
+  const OwnedFd directory = open_parent(path);
   const int at = directory.get();
-  const std::string name = path.substr(path.rfind('/') + 1);
+  const std::string name = name_of(path);
   if (at < 0) return false;
   if (unlinkat(at, name.c_str(), 0) == 0 || errno != EISDIR) return errno != EACCES;
   if (unlinkat(at, name.c_str(), AT_REMOVEDIR) == 0 || errno != ENOTEMPTY) return errno != EACCES;
@@ -62,10 +71,8 @@ void name_created(const Policy& policy, const std::vector<ViewProtect>& reported
     const auto is_it = [&](const Change& change) {
       return change.path == path && change.kind == "created";
     };
-    // A stub is another run's, which can hold the place.
-    const bool is_made =
-        changes != nullptr ? std::any_of(changes->begin(), changes->end(), is_it)
-                           : with_open_way(path, is_there) && (protect.leads_git || !is_stub(path));
+    const bool is_made = changes != nullptr ? std::any_of(changes->begin(), changes->end(), is_it)
+                                            : is_there(path, protect.leads_git, protect.root);
     if (!is_made) continue;
     // What is taken away is not to be had.
     const bool is_always = protect.leads_git || is_always_protected(policy, path);
@@ -119,7 +126,7 @@ void HeldFiles::compare(const Policy& policy, const LaunchPlan& plan, DenialLedg
   name_created(policy, plan.report_created, nullptr, denials);
   // PID 1 does so as soon as it hears of it, and so not of the last.
   for (const std::string& path : plan.taken_away) {
-    if (with_open_way(path, is_there)) (void)with_open_way(path, take_away);
+    if (is_there(path)) (void)with_open_way(path, take_away);
   }
   for (const State& then : states_) {
     const std::optional<State> now = state_of(then.path, then.is_own);
@@ -127,7 +134,7 @@ void HeldFiles::compare(const Policy& policy, const LaunchPlan& plan, DenialLedg
     name(denials, "protected_changed", then.path);
   }
   for (const std::string& path : absent_) {
-    if (with_open_way(path, is_there)) {
+    if (is_there(path)) {
       name(denials, "hidden_appeared", path);
     }
   }

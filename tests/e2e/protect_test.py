@@ -446,6 +446,22 @@ class Missing(protect_harness.Case):
         self.assertEqual((answer["status"], answer["stdout"]), ("exited", "end\n"), answer)
         self.assertEqual(sorted(os.listdir(self.work)), ["ended", "first", "go", "second"])
 
+    def test_it_goes_with_its_directory_where_another_run_has_moved_that(self):
+        profile, elsewhere = self.held([".envrc"]), self.base + "/elsewhere"
+        os.mkdir(self.work + "/sub")
+        os.makedirs(elsewhere + "/.envrc")
+        first = subprocess.Popen([harness.SBX_RUN, "--profile", profile, "-c",
+                                  "touch started; until test -e go; do sleep 0.05; done"],
+                                 cwd=self.work + "/sub", stdout=subprocess.DEVNULL)
+        self.addCleanup(first.wait)
+        self.poll(lambda: os.path.exists(self.work + "/sub/started"))
+        answer = self.sh(f"mv sub moved && ln -s {elsewhere} sub", "--profile", profile)
+        self.assertEqual(answer["exit_code"], 0, answer)
+        self.write("work/moved/go", "")
+        first.wait(timeout=20)
+        self.assertEqual(os.listdir(elsewhere), [".envrc"])
+        self.assertEqual(sorted(os.listdir(self.work + "/moved")), ["go", "started"])
+
     def test_one_that_may_be_created_is_reported(self):
         profile = self.held([{"path": ".git/hooks", "missing": "report"}])
         answer = self.sh("mkdir -p .git/hooks; echo x > .git/hooks/x", "--profile", profile)

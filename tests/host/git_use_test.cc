@@ -32,6 +32,17 @@ TEST(GitUse, AConfigurationThatIncludesItselfUnderEverNewNamesIsLookedAtSoFar) {
   EXPECT_EQ(changes, std::vector<std::string>{top.path()});
 }
 
+TEST(GitUse, ManyInclusionsOfTheSameFilesAreLookedAtSoFar) {
+  const test::TempDir top;
+  std::string config = "[include]\n";
+  for (int i = 0; i < 36'000; ++i)
+    config += "path=" + std::string(1, "abcdefghijklmnopqrstuvwxyz"[i % 26]) + "\n";
+  for (char name = 'a'; name <= 'z'; ++name) top.file(std::string(".git/") + name, config);
+  top.file(".git/config", config);
+  const GitUse use = look_at(top.path());
+  EXPECT_EQ(git_changes(use, use), std::vector<std::string>{top.path()});
+}
+
 TEST(GitUse, AnIncludeThroughALongWayOfDirectoriesIsLookedAtSoFar) {
   const test::TempDir top;
   std::string way;

@@ -147,5 +147,42 @@ TEST_F(StubsTest, WhatAProcessThatIsGoneHeldIsRemovedUnlessAnotherHoldsIt) {
   held.remove();
 }
 
+// Another run may have write access to the directory that holds one.
+TEST_F(StubsTest, OneThatWasMovedIsRemovedWhereItIsAndNothingElseIs) {
+  for (const bool by_symlink : {true, false}) {
+    directory_.directory("sub");
+    directory_.directory("elsewhere/held");
+    Stubs stubs;
+    ASSERT_TRUE(stubs.make({directory_.at("sub/held")}).ok());
+    std::filesystem::rename(directory_.at("sub"), directory_.at("moved"));
+    if (by_symlink) {
+      directory_.symlink("sub", "elsewhere");
+    } else {
+      directory_.directory("sub/held");
+    }
+    EXPECT_EQ(stubs.remove().size(), 1U);
+    EXPECT_TRUE(std::filesystem::is_empty(directory_.at("moved")));
+    EXPECT_TRUE(std::filesystem::exists(directory_.at("sub/held")));
+    std::filesystem::remove_all(directory_.at("sub"));
+    std::filesystem::remove_all(directory_.at("moved"));
+  }
+}
+
+TEST_F(StubsTest, NoneIsMadeOrRemovedThroughASymlink) {
+  directory_.directory("elsewhere");
+  directory_.symlink("sub", "elsewhere");
+  Stubs stubs;
+  const Status made = stubs.make({directory_.at("sub/held")});
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().sys_errno, ELOOP);
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.at("elsewhere")));
+  // One of another run, whose own process is gone.
+  ASSERT_TRUE(Stubs().make({directory_.at("elsewhere/held")}).ok());
+  Stubs::remove_left({directory_.at("sub/held")});
+  EXPECT_TRUE(is_stub(directory_.at("elsewhere/held")));
+  // What is not the run's own is not taken for what holds the place.
+  ASSERT_FALSE(stubs.make({directory_.at("sub/held")}).ok());
+}
+
 }  // namespace
 }  // namespace sbx

@@ -50,5 +50,30 @@ TEST(HeldFiles, ADirectoryThatGitMustNotFindGoesAndWhatIsInItStays) {
   for (const Denial& denial : denials.entries()) EXPECT_EQ(denial.grant, "") << denial.target;
 }
 
+// Another run may have put the symlink in, and this one's command may not see where it leads.
+TEST(HeldFiles, WhatASymlinkLeadsToIsTheSameWhetherItIsThereOrNot) {
+  const test::TempDir top;
+  top.file("outside/made", "x");
+  top.directory("empty");
+  top.directory("real");
+  top.symlink("sub", "outside");
+  top.symlink("other", "empty");
+  const Policy policy;
+  LaunchPlan plan;
+  for (const char* const name : {"real/made", "sub/made", "other/made"}) {
+    plan.report_created.push_back(
+        {.root = top.path(), .node = {.path = top.at(name)}, .report_missing = true});
+  }
+  // Not where the symlink is the root's own place, which no command of its own can move.
+  plan.report_created.push_back(
+      {.root = top.at("sub"), .node = {.path = top.at("sub/made")}, .report_missing = true});
+  DenialLedger denials;
+  HeldFiles(policy, View()).compare(policy, plan, denials);
+  ASSERT_EQ(denials.entries().size(), 2U);
+  EXPECT_EQ(denials.entries()[0].target, top.at("sub/made"));
+  EXPECT_EQ(denials.entries()[0].count, 1U);
+  EXPECT_EQ(denials.entries()[1].target, top.at("other/made"));
+}
+
 }  // namespace
 }  // namespace sbx
