@@ -55,6 +55,14 @@ void add_new(std::vector<Finding> more, std::vector<Finding>& out) {
                std::back_inserter(out), is_new);
 }
 
+// Each place once: a text may be walked through more than once.
+void add_read_in(std::vector<Span> files, std::vector<shell::Unknown>& out) {
+  std::sort(files.begin(), files.end(),
+            [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  for (const Span& file : files) out.push_back({file, "what is in a file that the shell reads in"});
+}
+
 // A text that was not read to its end.
 void find_unreadable(const Policy& policy, const shell::Reading& reading, std::string_view text,
                      std::vector<Finding>& out) {
@@ -109,7 +117,9 @@ Result<Judgement> judge(const Policy& policy, const Request& request) {
                      return a.span.begin < b.span.begin;
                    });
   if (!out.findings.empty()) out.verdict = out.findings.front().verdict;
+  out.leaves_names_open = !reading.unknown.empty();
   out.unknown = std::move(reading.unknown);
+  add_read_in(std::move(reading.read_in), out.unknown);
   return out;
 }
 

@@ -29,9 +29,10 @@ struct RefusedPath {
 
 struct Judgement {
   Verdict verdict = Verdict::kAllow;
-  std::vector<Finding> findings;  // strongest first, then by span
-  std::vector<shell::Unknown> unknown;
-  std::string cwd;  // that the command was read in; absolute
+  std::vector<Finding> findings;        // strongest first, then by span
+  std::vector<shell::Unknown> unknown;  // at last what files that are read in run
+  bool leaves_names_open = false;       // some of that is in the text: a program's name, or a text
+  std::string cwd;                      // that the command was read in; absolute
   std::vector<RefusedPath> refused_paths;
 };
 

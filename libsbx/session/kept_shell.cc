@@ -39,6 +39,7 @@ constexpr int kGentleLooks = 3;  // ^C, then SIGKILL
 constexpr int kMostLooks = 20;
 constexpr int kMostLooksBefore = 500;  // the call has begun
 constexpr int kMostAlone = 3;
+constexpr int kMostIdle = 30;
 constexpr int kMostTries = 50;               // to begin a call
 constexpr milliseconds kMostSilence{10000};  // between its end and the next word
 
@@ -510,10 +511,10 @@ void KeptShell::press() {
   Call& call = *call_;
   const bool is_alone = process_.is_alone();
   const bool is_at_work = process_.has_worked(call.shell_time);
-  if (!is_alone) call.alone = 0;
-  // One that has not begun is idle where nothing takes its words.
-  if (is_alone && is_at_work == call.has_begun) ++call.alone;
-  if (call.alone > (call.has_begun ? kMostAlone : kMostLooks) ||
+  if (!is_alone && call.has_begun) call.alone = 0;
+  // One that has not begun is idle where the shell takes no words, whoever else may.
+  if ((is_alone || !call.has_begun) && is_at_work == call.has_begun) ++call.alone;
+  if (call.alone > (call.has_begun ? kMostAlone : kMostIdle) ||
       ++call.looks > (call.has_begun ? kMostLooks : kMostLooksBefore)) {
     killed_for_ = "the shell itself did not end the command in its time";
     shell_->cancel();

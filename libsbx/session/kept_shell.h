@@ -105,7 +105,7 @@ class KeptShell {
     int tries = 0;               // to begin it
     bool has_begun = false;
     int looks = 0;  // since it is to end
-    int alone = 0;  // of them: nothing but the shell itself was at work
+    int alone = 0;  // of them: nothing but the shell itself was at work; before it: not even that
     std::chrono::nanoseconds shell_time{0};
     std::vector<pid_t> before;   // the shell's children when it began
     std::optional<Error> error;  // instead of an end

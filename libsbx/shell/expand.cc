@@ -8,6 +8,7 @@
 #include "shell/field_builder.h"
 #include "shell/operation.h"
 #include "shell/parser.h"
+#include "shell/unshown.h"
 #include "shell/walker.h"
 
 namespace sbx::shell {
@@ -230,6 +231,11 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
     word += fields[0].text;
   }
   const std::string& operation = parameter.operation;
+  const bool is_expanded_again =
+      operation == "@" && word == "P" &&
+      (!is_known || std::any_of(value.items.begin(), value.items.end(), holds_substitution));
+  const bool assigns = operation.ends_with('=') && assigns_unshown(parameter.name, word);
+  if (is_expanded_again || assigns) reading_.unshown.push_back(whole_.value_or(part.span));
   if (parameter.is_indirect && is_known && operation.empty() && !value.is_array &&
       value.items.size() == 1 && is_name(value.items[0])) {
     Parameter target;

@@ -9,6 +9,7 @@
 #include "shell/parser.h"
 #include "shell/programs.h"
 #include "shell/run_parts.h"
+#include "shell/unshown.h"
 #include "shell/walker.h"
 
 namespace sbx::shell {
@@ -72,6 +73,7 @@ std::optional<std::vector<Field>> Walker::words_of_input(const Run& run, const T
 
 void Walker::look_through(const std::vector<Field>& words, const Place& place, const Text& input,
                           bool in_shell) {
+  if (in_shell && runs_unshown(words)) reading_.unshown.push_back(words[0].span);
   if (in_shell && !apply_read(words, input)) apply_builtin(words);
   if (!program_name(words[0]) && may_vanish(words[0])) suppose_rest(words, 1, place, input);
   note_environment(words);
@@ -122,8 +124,10 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
     } else if (is_standard_input(run.text.text)) {
       text = input;
     } else if (run.text.is_known()) {
-      if (here) reading_.unshown.push_back(run.text.span);
-      return;  // a file like any other program
+      if (!here) return;  // a file like any other program
+      reading_.unshown.push_back(run.text.span);
+      reading_.read_in.push_back(run.text.span);
+      return;
     }
     if (!text && here) reading_.unshown.push_back(run.text.span);
     if (!text) return add_unknown(run.text.span, kTextUnknown);

@@ -111,6 +111,7 @@ struct Reading {
   // Where the shell is told to run what no command here shows: a file that it reads in by `source`,
   // another program or text by a known name (alias, hash -p).
   std::vector<Span> unshown;
+  std::vector<Span> read_in;  // those of them that are files whose names are known
   bool complete = true;  // false: syntax that could not be read, or a bound reached; see `unknown`
 };
 

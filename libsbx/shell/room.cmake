@@ -26,6 +26,7 @@ sbx_room(shell
     shell/sed_script.cc
     shell/simple.cc
     shell/suppose.cc
+    shell/unshown.cc
     shell/walk.cc
     shell/wrappers.cc
   LINK sbx_base sbx_model)

@@ -446,6 +446,12 @@ void add_others(const std::string& name, const Fields& words, Runs& runs) {
       add_text(runs, RunKind::kText, name, part_of(word, word.text.substr(equals + 1) + " \"$@\""));
       runs.runs.back().has_more_words = true;
     }
+  } else if (name == "mapfile" || name == "readarray") {
+    Options options(words, "dnOsuCc", "");
+    while (const auto option = options.next()) {
+      if (option->name == "C" && option->value)
+        add_text(runs, RunKind::kLater, name + " -C", part_of(*option->value_word, *option->value));
+    }
   } else if (name == "trap") {
     std::size_t first = 1;
     if (words.size() > 1 && words[1].text == "--") ++first;

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "shell/options.h"
 #include "shell/parser.h"
+#include "shell/unshown.h"
 #include "shell/walker.h"
 
 namespace sbx::shell {
@@ -133,6 +134,7 @@ void Walker::expand_assignments(const SyntaxNode& node, std::vector<Assignment>&
     values.emplace_back(assignment.name, std::move(value));
     if (node.words.empty()) scope_.set(values.back().first, values.back().second);
     const Span span = whole_.value_or(assignment.span);
+    if (assigns_unshown(assignment.name, field.text)) reading_.unshown.push_back(span);
     assignments.push_back({span, assignment.name, to_word(field)});
   }
 }
@@ -211,16 +213,6 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
   const auto program = program_name(words[0]);
   if (!program) return;
   if (is_one_of(*program, kDeclarations)) return apply_declaration(words);
-  if (*program == "alias" || *program == "hash") {
-    const auto may_rename = [&](const Field& word) {
-      if (!word.is_known()) return true;
-      if (*program == "alias") return word.text.find('=') != word.text.npos;
-      return word.text.starts_with('-') && word.text.find('p') != word.text.npos;
-    };
-    if (std::any_of(words.begin() + 1, words.end(), may_rename))
-      reading_.unshown.push_back(words[0].span);
-    return;
-  }
   if (*program == "set") {
     ++moves_;
     for (std::size_t i = 1; i < words.size(); ++i) {

@@ -26,6 +26,7 @@ void Walker::suppose(const Walk& walk) {
   const std::size_t kept = scope_.positional ? scope_.positional->size() : 0;
   const Scope::Mark mark = scope_.mark();
   const std::size_t unknown = reading_.unknown.size();
+  const std::size_t read_in = reading_.read_in.size();
   const bool is_complete = reading_.complete;
   ++conditions_;
   const OpenRegion region = begin_region(RegionKind::kChild);
@@ -34,6 +35,7 @@ void Walker::suppose(const Walk& walk) {
   --conditions_;
   moves_ = region.moves;
   reading_.unknown.resize(unknown);
+  reading_.read_in.resize(read_in);
   reading_.complete = is_complete;
   scope_.undo(mark);
   if (--supposed_ > 0) return;

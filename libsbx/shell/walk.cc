@@ -6,6 +6,7 @@
 #include "shell/arithmetic.h"
 #include "shell/marks.h"
 #include "shell/parser.h"
+#include "shell/unshown.h"
 #include "shell/walker.h"
 
 namespace sbx::shell {
@@ -287,7 +288,9 @@ Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Tex
       apply_arithmetic(expand_quoted(node.arithmetic));
       return "";
     case SyntaxKind::kTest:
-      for (const WordNode& word : node.words) expand_single(word);
+      for (const WordNode& word : node.words) {
+        if (holds_subscript(expand_single(word).text)) reading_.unshown.push_back(word.span);
+      }
       forget_names(node.assigned);
       return "";
   }

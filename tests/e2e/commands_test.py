@@ -66,6 +66,18 @@ class Check(Case):
         answer = self.check("$(cat name)", status=0)
         self.assertEqual(len(answer["unknown"]), 1)
 
+    def test_a_file_that_is_read_in_is_unknown(self):
+        self.write("work/env", "X=1")
+        for command, span in (("source ./env; make", [7, 12]), (". nowhere", [2, 9]), (". /etc/profile", [2, 14])):
+            answer = self.check(command, status=0)
+            self.assertEqual([entry["span"] for entry in answer["unknown"]], [span])
+        self.assertEqual(self.check("sh ./env; ./env", status=0)["unknown"], [])
+        # So are a request's own files; they run.
+        request = {"command": ". ./staged; echo $Y", "files": [{"path": "staged", "content": "Y=2"}]}
+        call = lambda method: self.run_json("call", method, stdin=None, input=json.dumps(request).encode())
+        self.assertEqual(len(call("check")["unknown"]), 1)
+        self.assertEqual(call("run")["stdout"], "2\n")
+
     def test_reads_arguments(self):
         answer = self.run_json("check", "--", "bash", "-c", "sudo id")
         self.assertEqual((answer["verdict"], self.last.returncode), ("deny", 126))

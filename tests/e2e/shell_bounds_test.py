@@ -5,6 +5,7 @@ Its own end is that of the call in it."""
 import json
 import os
 import signal
+import time
 import unittest
 
 from harness import until
@@ -53,6 +54,14 @@ class Bounds(Case):
         self.assertTrue(until(lambda: not os.path.exists(self.work + "/go")))
         self.assertLess(self.memory() - before, 8 << 10)
         self.assertEqual(self.run_kept("echo on")["stdout"], "on\n")
+
+    def test_a_call_whose_words_go_elsewhere_ends_soon_after_its_time(self):
+        self.run_kept("(trap '' HUP TERM; exec cat <&15) >/dev/null 2>&1 & disown")
+        begun = time.monotonic()
+        result = self.run_kept("echo taken", timeout_ms=1000)
+        self.assertEqual((result["status"], result["stdout"]), ("timed_out", ""), result)
+        self.assertLess(time.monotonic() - begun, 8)
+        self.says("echo new", "new\n")
 
 
 class Background(Case):

@@ -172,6 +172,23 @@ TEST(Judge, SaysWhatIsUnknown) {
   EXPECT_FALSE(judgement.unknown.empty());
 }
 
+TEST(Judge, SaysOfAFileThatIsReadInThatItIsUnknown) {
+  for (const std::string text :
+       {"source ./env", ". ./env", "cd x && . env a b", "for i in 1 2; do . ./env; done; make",
+        "builtin source ./env", "f() { . ./env; }; f; f", "eval 'source ./env'"}) {
+    const Judgement judgement = judge_text(sample_policy(), text);
+    EXPECT_EQ(judgement.verdict, Verdict::kAllow) << text;
+    ASSERT_EQ(judgement.unknown.size(), 1U) << text;
+    EXPECT_EQ(judgement.unknown[0].what, "what is in a file that the shell reads in");
+    EXPECT_FALSE(judgement.leaves_names_open) << text;
+  }
+  EXPECT_EQ(judge_text(sample_policy(), ". ./b; $x; . ./a").unknown.size(), 3U);
+  EXPECT_TRUE(judge_text(sample_policy(), ". ./b; $x; . ./a").leaves_names_open);
+  EXPECT_TRUE(judge_text(sample_policy(), ". \"$1\"").leaves_names_open);
+  // What another shell runs is a program like any other; a text that is known is looked through.
+  EXPECT_TRUE(judge_text(sample_policy(), "bash ./env; ./env; . <(echo ls)").unknown.empty());
+}
+
 TEST(Judge, HoldsAnUnknownNameAgainstAnAllowListOnlyWhereTheKernelDoesNot) {
   Policy policy = sample_policy();
   policy.sandbox.commands.allow = std::vector<std::string>{"echo"};
