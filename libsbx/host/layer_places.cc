@@ -17,7 +17,7 @@ namespace {
 
 // The beginnings of their file systems' names.
 constexpr auto kServed =
-    std::to_array<std::string_view>({"fuse", "nfs", "9p", "cifs", "smb3", "ceph", "afs"});
+    std::to_array<std::string_view>({"fuse", "nfs", "9p", "cifs", "smb3", "ceph", "afs", "autofs"});
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ascii.h"
+#include "base/secret_names.h"
 #include "base/text.h"
 #include "output/assignment.h"
 
@@ -22,8 +23,8 @@ enum class NameClass {
 };
 
 constexpr std::string_view kPasswordWords[] = {
-    "password", "passwd", "pwd",    "passphrase", "passwort", "secret", "secrets",
-    "psk",      "bindpw", "rootpw", "authpwd",    "userpwd",  "authtok"};
+    "password", "passwd", "pwd",    "passphrase", "passwort", "secret",  "secrets",
+    "psk",      "bindpw", "rootpw", "authpwd",    "userpwd",  "authtok", "passcode"};
 // Short for password after one of kPassOwners, or in a variable's name.
 constexpr std::string_view kPassWords[] = {"pass", "pw"};
 constexpr std::string_view kPassOwners[] = {
@@ -256,6 +257,26 @@ bool is_signers_fingerprint(const std::vector<std::string>& words, std::size_t a
          all_of(value, [](char c) { return is_hex_digit(c) && !is_lower(c); });
 }
 
+// SSHPASS, LOGIN_OTP: in capitals alone, since `sshpass=1.09` is a package.
+NameClass short_class(const NamedValue& assignment, const std::vector<std::string>& words) {
+  const std::string_view name = assignment.name;
+  if (std::any_of(name.begin(), name.end(), is_lower) || words.empty() || words.back() == "pass" ||
+      contains(kAboutWords, words.back())) {
+    return NameClass::kNone;
+  }
+  switch (secret_name(name)) {
+    case SecretName::kPassword:
+      return NameClass::kPassword;
+    case SecretName::kKey:  // AUTHORIZATION=disabled, ERLANG_OTP=26.2.1
+      return is_joined_words(assignment.value) && !is_mixed_case(assignment.value)
+                 ? NameClass::kNone
+                 : NameClass::kStrong;
+    case SecretName::kNone:
+      break;
+  }
+  return NameClass::kNone;
+}
+
 NameClass classify(const NamedValue& assignment) {
   const std::vector<std::string> words = words_of(assignment.name);
   const bool variable = (assignment.env_style || assignment.own_word || assignment.argument) &&
@@ -263,7 +284,7 @@ NameClass classify(const NamedValue& assignment) {
   const bool pass_value =
       !words.empty() && contains(kPassWords, words.back()) && is_pass_value(assignment, words);
   const std::size_t at = secret_word(words, variable || is_random_text(assignment) || pass_value);
-  if (at == words.size()) return NameClass::kNone;
+  if (at == words.size()) return short_class(assignment, words);
   if (assignment.argument && asks_for(words)) return NameClass::kNone;
   for (std::size_t i = at + 1; i < words.size(); ++i) {
     if (contains(kAboutWords, words[i])) return NameClass::kNone;

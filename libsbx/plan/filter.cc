@@ -12,8 +12,10 @@
 #include <array>
 #include <cstdlib>
 #include <deque>
+#include <iterator>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "base/text.h"
@@ -31,6 +33,13 @@ constexpr std::uint32_t kAuditArch = AUDIT_ARCH_AARCH64;
 #else
 #error "the filter knows x86_64 and aarch64"
 #endif
+
+// x32 numbers carry this bit under the native architecture's name.
+constexpr std::uint32_t kX32Bit = 0x40000000U;
+
+// Of those that a kernel of ours may run beside its own.
+constexpr std::pair<std::uint32_t, std::string_view> kForeign[] = {
+    {SCMP_ARCH_X86, "i386"}, {SCMP_ARCH_X32, "x32"}, {SCMP_ARCH_ARM, "arm"}};
 
 struct Verdict {
   FilterAction action = FilterAction::kUnknown;
@@ -116,9 +125,8 @@ std::vector<CallRun> runs_of(const Verdicts& verdicts, const FilterSpec& spec) {
   const std::uint32_t unknown = action_return(FilterAction::kUnknown, spec);
   if (*previous != Verdict{}) runs.push_back({kCallLimit, unknown, nullptr});
 #if defined(__x86_64__)
-  // x32 numbers carry this bit under the native architecture's name. A tracer that skips a call
-  // sets the number to -1, which is no x32 call.
-  runs.push_back({0x40000000U, action_return(FilterAction::kKill, spec), nullptr});
+  // A tracer that skips a call sets the number to -1, which is no x32 call.
+  runs.push_back({kX32Bit, action_return(FilterAction::kKill, spec), nullptr});
   runs.push_back({0xffffffffU, unknown, nullptr});
 #endif
   return runs;
@@ -139,6 +147,15 @@ void count(const Verdicts& verdicts, CompiledFilter& filter) {
       ++filter.refused_calls;
     }
   }
+}
+
+std::string name_by_number(std::uint32_t arch, int number) {
+  // libseccomp has names for negative numbers too: those of calls that an architecture lacks.
+  char* name = number < 0 ? nullptr : seccomp_syscall_resolve_num_arch(arch, number);
+  if (name == nullptr) return "syscall_" + std::to_string(number);
+  std::string text(name);
+  std::free(name);
+  return text;
 }
 
 }  // namespace
@@ -181,14 +198,25 @@ Result<CompiledFilter> compile_filter(const FilterSpec& spec) {
   return filter;
 }
 
+std::optional<std::string> foreign_call(std::uint32_t audit_arch, int number) {
+  std::uint32_t arch = audit_arch;
+  if (arch == kAuditArch) {
+    const bool is_x32 =
+        kAuditArch == AUDIT_ARCH_X86_64 && static_cast<std::uint32_t>(number) >= kX32Bit;
+    if (!is_x32) return std::nullopt;
+    arch = SCMP_ARCH_X32;
+  }
+  const auto* const known = std::find_if(std::begin(kForeign), std::end(kForeign),
+                                         [&](const auto& row) { return row.first == arch; });
+  if (known == std::end(kForeign)) {
+    return "architecture " + std::to_string(arch) + " syscall_" + std::to_string(number);
+  }
+  return std::string(known->second) + " " + name_by_number(known->first, number);
+}
+
 std::string syscall_name(int number) {
   if (const Call* call = find_call(number)) return std::string(call->name);
-  // libseccomp has names for negative numbers too: those of calls that this architecture lacks.
-  char* name = number < 0 ? nullptr : seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
-  if (name == nullptr) return "syscall_" + std::to_string(number);
-  std::string text(name);
-  std::free(name);
-  return text;
+  return name_by_number(SCMP_ARCH_NATIVE, number);
 }
 
 }  // namespace sbx

@@ -59,7 +59,8 @@ struct FilterSpec {
   bool report_renames = false;
 };
 
-// What becomes of one call.
+// What becomes of one call. Of kKill, which is for foreign calls, the supervisor is told where it
+// is told of refused ones: it counts it, and ends the process in the kernel's place.
 enum class FilterAction : std::uint8_t { kAllow, kMediate, kRefuse, kUnknown, kKill, kReport };
 
 // execve(2) has three arguments. One that carries this as a fourth, as sbx's own does at a launch,
@@ -90,6 +91,10 @@ enum class CallFault : std::uint8_t {
 };
 CallFault fault_of(int number, std::span<const std::uint64_t, 6> arguments,
                    const std::optional<OwnIds>& own_ids);
+
+// What a call is that is foreign, "i386 getpid": of another architecture than this machine's, or
+// one of x32's numbers. Its number means something else than it does here. nullopt: it is native.
+std::optional<std::string> foreign_call(std::uint32_t audit_arch, int number);
 
 // The name of a system call number on this machine's architecture, or "syscall_N".
 std::string syscall_name(int number);

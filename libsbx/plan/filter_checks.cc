@@ -214,7 +214,8 @@ std::uint32_t action_return(FilterAction action, const FilterSpec& spec) {
     case FilterAction::kKill:
       break;
   }
-  return SECCOMP_RET_KILL_PROCESS;
+  // Without a supervisor to tell, or once it has gone, no such call runs either: ENOSYS then.
+  return spec.notify_refused ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_KILL_PROCESS;
 }
 
 bool rule_reports(CallRule rule, const FilterSpec& spec) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/secret_names.h"
 #include "base/text.h"
 #include "policy/git_setting.h"
 #include "policy/http.h"
@@ -70,7 +71,6 @@ constexpr std::array<Word, 23> kSessionHandles = {"SSH_AUTH_SOCK",
 constexpr std::array<Word, 14> kSecretWords = {"KEY",  "KEYS",  "AUTH", "PWD", "PAT",
                                                "JWT",  "CREDS", "CRED", "PIN", "SALT",
                                                "CERT", "PEM",   "TOTP", "MFA"};
-constexpr std::array<Word, 3> kSecretEnds = {"PW", "SK", "OTP"};  // behind other words
 constexpr std::array<Word, 10> kSecretNames = {"GOOGLE_APPLICATION_CREDENTIALS",
                                                "OTP",
                                                "IDENTITY_HEADER",
@@ -91,17 +91,27 @@ constexpr std::array<Word, 11> kLoaderAndShellNames = {
     "PYTHONHOME", "PERL5OPT", "RUBYLIB", "GIT_SSH",        "GIT_EXEC_PATH", "SHELLOPTS",
     "BASHOPTS",   "IFS",      "PS4",     "GLIBC_TUNABLES", "MALLOC_TRACE"};
 
-constexpr std::array<std::pair<const char*, const char*>, 10> kNonInteractive = {
-    {{"CI", "1"},
-     {"DEBIAN_FRONTEND", "noninteractive"},
-     {"GIT_TERMINAL_PROMPT", "0"},
-     {"PAGER", "cat"},
-     {"GIT_PAGER", "cat"},
-     {"EDITOR", "false"},
-     {"VISUAL", "false"},
-     {"GIT_EDITOR", "false"},
-     {"NO_COLOR", "1"},
-     {"PIP_NO_INPUT", "1"}}};
+// Where nobody answers. Those of one kind stand for one another: who has one of them has chosen.
+struct Default {
+  std::string_view name;
+  std::string_view value;  // empty: it only counts
+  int kind;
+};
+
+// git looks at it before it looks at the others, so that it leads to those of the command's own.
+constexpr std::string_view kEditorOfGit =
+    R"(f() { eval "${VISUAL:-${EDITOR:-false}} \"\$@\""; }; f)";
+
+constexpr Default kNonInteractive[] = {{"CI", "1", 0},
+                                       {"DEBIAN_FRONTEND", "noninteractive", 1},
+                                       {"GIT_TERMINAL_PROMPT", "0", 2},
+                                       {"NO_COLOR", "1", 3},
+                                       {"PIP_NO_INPUT", "1", 4},
+                                       {"PAGER", "cat", 5},
+                                       {"GIT_PAGER", "cat", 5},
+                                       {"EDITOR", "false", 6},
+                                       {"VISUAL", "", 6},
+                                       {"GIT_EDITOR", kEditorOfGit, 6}};
 
 bool contains(std::span<const Word> words, const Word& wanted) {
   return std::any_of(words.begin(), words.end(), [&](const Word& word) {
@@ -136,21 +146,13 @@ bool is_sensitive_name(std::string_view name) {
   const Word whole{std::string_view(text)};
   if (is_session_handle(whole)) return true;
   if (is_git_setting(text)) return false;  // its own name says nothing; see share_git_settings()
-  static constexpr std::array<Word, 30> kAnywhere = {"PASSCODE",     "AUTHORIZATION",
-                                                     "ACCESSKEY",    "PRIVKEY",
-                                                     "MONGODB_URI",  "BROKER_URL",
-                                                     "TOKEN",        "SECRET",
-                                                     "PASSWORD",     "PASSWD",
-                                                     "PASSPHRASE",   "CREDENTIAL",
-                                                     "APIKEY",       "API_KEY",
-                                                     "ACCESS_KEY",   "PRIVATE_KEY",
-                                                     "SIGNING_KEY",  "ENCRYPTION_KEY",
-                                                     "COOKIE",       "BEARER",
-                                                     "DATABASE_URL", "CONNECTION_STRING",
-                                                     "_DSN",         "MONGO_URI",
-                                                     "REDIS_URL",    "AMQP_URL",
-                                                     "WEBHOOK",      "NETRC",
-                                                     "SESSION_ID",   "OAUTH"};
+  if (secret_name(text) != SecretName::kNone) return true;
+  static constexpr std::array<Word, 26> kAnywhere = {
+      "MONGODB_URI", "BROKER_URL",     "TOKEN",     "SECRET",   "PASSWORD",     "PASSWD",
+      "PASSPHRASE",  "CREDENTIAL",     "APIKEY",    "API_KEY",  "ACCESS_KEY",   "PRIVATE_KEY",
+      "SIGNING_KEY", "ENCRYPTION_KEY", "COOKIE",    "BEARER",   "DATABASE_URL", "CONNECTION_STRING",
+      "_DSN",        "MONGO_URI",      "REDIS_URL", "AMQP_URL", "WEBHOOK",      "NETRC",
+      "SESSION_ID",  "OAUTH"};
   for (const Word& part : kAnywhere) {
     if ((part.letters & ~whole.letters) == 0 && text.find(part.text()) != std::string::npos)
       return true;
@@ -160,13 +162,7 @@ bool is_sensitive_name(std::string_view name) {
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('_'), rest.size());
     const std::string_view word = rest.substr(0, end);
-    // SSHPASS, DB_PASS
-    const bool is_pass = word.ends_with("PASS") && word != "BYPASS" && word != "COMPASS";
-    const bool ends = end == rest.size() && end < text.size() && contains(kSecretEnds, Word(word));
-    if (is_pass || ends ||
-        (contains(kSecretWords, Word(word)) && text != "PWD" && text != "OLDPWD")) {
-      return true;
-    }
+    if (contains(kSecretWords, Word(word)) && text != "PWD" && text != "OLDPWD") return true;
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return contains(kSecretNames, whole) ||
@@ -242,6 +238,19 @@ void share_git_settings(const EnvironmentProfile& rules, const Environment& inhe
   if (shared > 0) out[std::string(kGitCount)] = std::to_string(shared);
 }
 
+// Without them a program may wait for an answer that nobody gives.
+void keep_from_asking(const std::map<std::string, std::string>& set, Environment& out) {
+  unsigned chosen = 0;
+  for (const Default& one : kNonInteractive) {
+    const std::string name(one.name);
+    if (out.contains(name) || set.contains(name)) chosen |= 1U << one.kind;
+  }
+  for (const Default& one : kNonInteractive) {
+    const bool is_chosen = (chosen >> one.kind & 1U) != 0;
+    if (!is_chosen && !one.value.empty()) out.emplace(one.name, one.value);
+  }
+}
+
 }  // namespace
 
 void drop_holders(std::string_view value, Environment& out) {
@@ -287,10 +296,7 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
   }
   if (!out.contains("PATH")) out["PATH"] = kSystemPath;
   out.erase("OLDPWD");
-  // Without them a program may wait for an answer that nobody gives. The caller's own stand.
-  if (!is_answered) {
-    for (const auto& [name, value] : kNonInteractive) out.try_emplace(name, value);
-  }
+  if (!is_answered) keep_from_asking(rules.set, out);
   if (policy.sandbox.home.empty()) {
     out.erase("HOME");
   } else {

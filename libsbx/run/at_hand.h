@@ -7,8 +7,8 @@
 
 namespace sbx {
 
-// In the kernel's caches, or on the file system of /, links on the way and at the end included;
-// or known not to be there.
+// In the kernel's caches, or on the file system of /, links on the way and at the end included, or
+// of another that no server keeps; or known not to be there.
 bool is_at_hand(const std::string& path);
 
 }  // namespace sbx

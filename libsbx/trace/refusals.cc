@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -12,10 +13,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
+#include "base/files.h"
+#include "sys/calls.h"
 #include "sys/kernel.h"
 
 namespace sbx {
@@ -36,7 +41,7 @@ constexpr int kPrivileged[] = {
 };
 
 // What the kernel refuses as well, once the filter lets the call through: raw and packet sockets
-// need a capability on the host's network, and root's user namespace maps ids that no other may.
+// need a capability on the host's network, and no command of root's may make a namespace.
 // As the filter compares: the low halves of the registers.
 const char* refused_all_the_same(const sys::SeccompNotif& call) {
   const auto first = static_cast<std::uint32_t>(call.data.args[0]);
@@ -50,9 +55,12 @@ const char* refused_all_the_same(const sys::SeccompNotif& call) {
       std::end(kPrivileged)) {
     return "what needs a capability, which no command has";
   }
-  const bool makes_namespaces = call.data.nr == SYS_unshare || call.data.nr == SYS_clone;
-  const bool is_user = makes_namespaces && (first & CLONE_NEWUSER) != 0;
-  return is_user && geteuid() == 0 ? "a user namespace" : nullptr;
+  constexpr std::uint32_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
+                                        CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+  // CLONE_NEWTIME, which in clone is a part of the exit signal.
+  const bool makes_one = (call.data.nr == SYS_clone && (first & kNamespaces) != 0) ||
+                         (call.data.nr == SYS_unshare && (first & (kNamespaces | 0x80U)) != 0);
+  return makes_one && geteuid() == 0 ? "a namespace, which no command of root's may make" : nullptr;
 }
 
 // As the filter compares: the low halves of the registers.
@@ -117,6 +125,15 @@ Denial denial_of(const sys::SeccompNotif& call, CallFault fault, std::string pro
   return denial;
 }
 
+// Of a line of /proc/PID/status; 0 where it is missing.
+std::uint64_t number_after(std::string_view status, std::string_view label, int base) {
+  const std::size_t at = status.find(label);
+  std::uint64_t number = 0;
+  if (at == std::string_view::npos) return number;
+  std::from_chars(status.data() + at + label.size(), status.data() + status.size(), number, base);
+  return number;
+}
+
 }  // namespace
 
 std::string program_name(std::uint32_t pid) {
@@ -154,6 +171,25 @@ void Refusals::let_go_on(std::uint64_t id) const {
   send(response);
 }
 
+// By SIGSYS, as the kernel would; by SIGKILL where the process holds that off. The call is refused
+// whatever comes of it: a tracer of its own may keep the signal back.
+void Refusals::end_process(const sys::SeccompNotif& call) const {
+  const Result<std::string> read =
+      read_file("/proc/" + std::to_string(call.pid) + "/status", std::size_t{1} << 16);
+  const std::string_view status = read.ok() ? std::string_view(read.value()) : std::string_view();
+  const auto pid = static_cast<pid_t>(number_after(status, "\nTgid:\t", 10));
+  const OwnedFd process(pid > 0 ? sys::pidfd_open(pid, 0) : -1);
+  bool is_held_off = false;
+  for (const char* const mask : {"\nSigBlk:\t", "\nSigIgn:\t", "\nSigCgt:\t"}) {
+    is_held_off = is_held_off || (number_after(status, mask, 16) >> (SIGSYS - 1) & 1U) != 0;
+  }
+  // While it waits its number is nobody else's.
+  if (process.is_open() && is_waiting(call.id)) {
+    sys::pidfd_send_signal(process.get(), is_held_off ? SIGKILL : SIGSYS);
+  }
+  respond(call.id, EPERM);
+}
+
 void Refusals::send(sys::SeccompNotifResponse response) const {
   // Unanswered, the caller would wait for ever. ENOENT: it has gone.
   for (int i = 0; i < 3; ++i) {
@@ -183,6 +219,12 @@ bool Refusals::answer() {
     if (ioctl(listener_.get(), sys::kSeccompIoctlNotifRecv, &call) != 0) {
       if (errno == ENOENT || errno == EINTR) continue;  // the caller died meanwhile
       return false;
+    }
+    if (std::optional<std::string> foreign = foreign_call(call.data.arch, call.data.nr)) {
+      denials_.count({Refuser::kSeccomp, "foreign_architecture", std::move(*foreign), 1,
+                      program_name(call.pid), ""});
+      end_process(call);
+      continue;
     }
     const auto number = static_cast<std::size_t>(call.data.nr);
     // The filter hands both kinds of such a call over; its registers cannot change meanwhile.

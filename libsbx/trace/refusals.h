@@ -2,7 +2,8 @@
 // Refusals: answers the seccomp listener. A connect, and a pair of datagram sockets, may be
 // mediated: somebody else decides, and does it. Calls that are only reported go on, and another
 // layer refuses them: what they point at may change after the look, so "continue" is never a
-// decision. Every other call is refused with EPERM and counted.
+// decision. Every other call is refused with EPERM and counted. Foreign calls come before all of
+// these: their numbers mean other calls. They end the process.
 #pragma once
 
 #include <bitset>
@@ -53,6 +54,7 @@ class Refusals {
   bool is_waiting(std::uint64_t id) const;
 
  private:
+  void end_process(const sys::SeccompNotif& call) const;
   void send(sys::SeccompNotifResponse response) const;
 
   DenialLedger& denials_;

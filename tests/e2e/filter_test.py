@@ -5,6 +5,7 @@ in a writable root for somebody outside to run, by whatever call, and programs g
 import os
 import resource
 import stat
+import subprocess
 import unittest
 
 import harness
@@ -106,6 +107,42 @@ class SetIdBits(harness.Case):
         answer = self.sh("cp -a shared kept; ls kept/sub")
         self.assertEqual(answer["stdout"], "f\n", answer)
         self.assertIn("Operation not permitted", answer["stderr"])
+
+
+# A call by `int $0x80`, whose number is this architecture's connect; one by an x32 number.
+FOREIGN = """
+import ctypes, mmap, signal, sys
+if "ignored" in sys.argv:
+    signal.signal(signal.SIGSYS, signal.SIG_IGN)
+if "x32" in sys.argv:
+    print(ctypes.CDLL(None).syscall(0x40000000 | 39))
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code.write(bytes.fromhex("b82a000000" "cd80" "c3"))
+print(ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))())
+"""
+
+
+@unittest.skipUnless(os.uname().machine == "x86_64", "another architecture has other foreign calls")
+class ForeignCalls(harness.Case):
+    def test_they_end_the_process_and_are_in_denials(self):
+        self.write("work/foreign.py", FOREIGN)
+        host = subprocess.run(["python3", self.work + "/foreign.py"], check=False, capture_output=True)
+        cases = [("x32", "x32 getpid", "SIGSYS"), ("x32 ignored", "x32 getpid", "SIGKILL")]
+        if host.returncode == 0:  # this kernel runs i386 calls
+            cases += [("", "i386 pipe", "SIGSYS"), ("ignored", "i386 pipe", "SIGKILL")]
+        for flags in ((), ("--trace-denials",), ("--allow-host", "example.com")):
+            for words, target, signal in cases:
+                answer = self.sh(f"exec python3 foreign.py {words}", *flags)
+                self.assertEqual((answer["status"], answer["signal"], answer["stdout"]), ("signaled", signal, ""), words)
+                told = [d for d in answer["denials"] if d["layer"] == "seccomp"]
+                self.assertEqual(told, [{"layer": "seccomp", "operation": "foreign_architecture", "target": target,
+                                         "count": 1, "program": "python3", "grant": ""}], words)
+
+    def test_what_started_the_process_goes_on(self):
+        self.write("work/foreign.py", FOREIGN)
+        answer = self.sh("for i in 1 2 3; do python3 foreign.py x32; done 2> /dev/null; echo $?")
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "159\n"))
+        self.assertEqual([(d["target"], d["count"]) for d in answer["denials"]], [("x32 getpid", 3)])
 
 
 class Owners(harness.Case):

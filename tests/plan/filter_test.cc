@@ -164,13 +164,18 @@ TEST(Filter, AnswersEveryNumberThatItDoesNotKnowWithEnosys) {
   }
 }
 
+// Whoever is told ends the process: trace/refusals.
+std::uint32_t killing_ret(const FilterSpec& spec) {
+  return spec.notify_refused ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_KILL_PROCESS;
+}
+
 #if defined(__x86_64__)
 TEST(Filter, KillsX32NumbersButLetsATracerSkipACall) {
   for (const FilterSpec& spec : every_spec()) {
     const CompiledFilter filter = compiled(spec);
     for (const std::uint32_t number : {0x40000000U, 0x40000001U, 0x4000009bU, 0x40000200U,
                                        0x7fffffffU, 0x80000000U, 0xfffffffeU}) {
-      EXPECT_EQ(ret_of(filter, number), SECCOMP_RET_KILL_PROCESS) << number;
+      EXPECT_EQ(ret_of(filter, number), killing_ret(spec)) << number;
     }
     EXPECT_EQ(ret_of(filter, 0xffffffffU), SECCOMP_RET_ERRNO | ENOSYS);
   }
@@ -188,10 +193,26 @@ TEST(Filter, KillsCallsOfEveryOtherArchitecture) {
       if (arch == native) continue;
       filter.audit_arch = arch;  // what the harness puts into seccomp_data
       for (std::uint32_t number = 0; number < 600; number += 7) {
-        ASSERT_EQ(ret_of(filter, number), SECCOMP_RET_KILL_PROCESS) << arch << " " << number;
+        ASSERT_EQ(ret_of(filter, number), killing_ret(spec)) << arch << " " << number;
       }
     }
   }
+}
+
+TEST(Filter, SaysWhatAForeignCallIs) {
+  const std::uint32_t native = compiled(default_spec()).audit_arch;
+  for (int number = 0; number < 600; ++number) EXPECT_FALSE(foreign_call(native, number)) << number;
+  EXPECT_EQ(foreign_call(AUDIT_ARCH_I386, 20), "i386 getpid");
+  EXPECT_EQ(foreign_call(AUDIT_ARCH_I386, 42), "i386 pipe");  // here: connect
+  EXPECT_EQ(foreign_call(AUDIT_ARCH_I386, 9999), "i386 syscall_9999");
+  EXPECT_EQ(foreign_call(AUDIT_ARCH_I386, -5), "i386 syscall_-5");
+  EXPECT_EQ(foreign_call(AUDIT_ARCH_ARM, 20), "arm getpid");
+  EXPECT_EQ(foreign_call(1, 2), "architecture 1 syscall_2");
+#if defined(__x86_64__)
+  EXPECT_EQ(foreign_call(native, 0x40000000), "x32 read");
+  EXPECT_EQ(foreign_call(native, 0x40000000 | 511), "x32 syscall_1073742335");
+  EXPECT_EQ(foreign_call(native, -2), "x32 syscall_-2");
+#endif
 }
 
 TEST(Filter, RefusesCloneWithEachNamespaceFlagAndNoOther) {

@@ -2,6 +2,7 @@
 #include "run/printed_paths.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "../../fuzz/run/properties.h"
 #include "support/corpus.h"
@@ -14,7 +15,7 @@ class PrintedRefusals : public testing::Test {
   // Each as "OPERATION TARGET GRANT'S-PATH ACCESS".
   std::vector<std::string> find(const std::string& printed) {
     std::vector<std::string> out;
-    for (const Denial& denial : printed_refusals(plan_, policy_, printed, known_)) {
+    for (const Denial& denial : printed_refusals(plan_, policy_, printed, known_, failed_)) {
       EXPECT_EQ(denial.layer, Refuser::kMount);
       EXPECT_EQ(denial.count, 1U);
       std::string grant = denial.grant;
@@ -37,6 +38,7 @@ class PrintedRefusals : public testing::Test {
   LaunchPlan plan_;
   Policy policy_;
   std::vector<Denial> known_;
+  bool failed_ = true;
 };
 
 TEST_F(PrintedRefusals, OfWhatIsHiddenAreNamedInTheWordsOfPrograms) {
@@ -61,8 +63,44 @@ TEST_F(PrintedRefusals, AreNotOfOtherFiles) {
        {"cat: sub/.env.old: Permission denied", "cat: other/.env: Permission denied",
         "cat: secrets: Permission denied", "cat: my.env: Permission denied",
         "sub/.env: No such file or directory", "cat: /etc/shadow: Permission denied",
-        "cat: /sub/.env: Permission denied", "touch: /w/secret: Read-only file system", "/", ""}) {
+        "cat: /sub/.env: Permission denied", "touch: /w/secret: Read-only file system",
+        "touch: /w/new: Read-only file system", "touch: /none/x: Read-only file system",
+        "touch: usr/x: Read-only file system", "touch: x/usr/y: Read-only file system",
+        "/usr/bin/tool: Can't write: Read-only file system",
+        "choom: failed to set score adjust value: Read-only file system", "/usr/x: denied", "/",
+        ""}) {
     EXPECT_EQ(find(line), Found{}) << line;
+  }
+}
+
+TEST_F(PrintedRefusals, OfWhatIsShownReadOnlyAreNamedInTheWordsOfPrograms) {
+  plan_.shown.emplace_back("/usr", "ro");
+  const std::string may = geteuid() == 0 ? "/usr rw" : "";  // no root lets do what the host refuses
+  const Found made = {"open /usr/x~ " + may};
+  for (const char* line :
+       {"ldconfig: Can't create temporary cache file /usr/x~: Read-only file system",
+        "OSError: [Errno 30] Read-only file system: '/usr/x~'",
+        "open /usr/x~: read-only file system",
+        "Error: EROFS: read-only file system, open '/usr/x~'",
+        "bash: line 1: /usr/x~: Read-only file system", "/usr/x~: Read-only file system",
+        "/usr/sbin/ldconfig: cannot create /usr/x~: Read-only file system",
+        "mv: cannot move '/w/a' to '/usr/../usr/x~': Read-only file system"}) {
+    EXPECT_EQ(find(line), made) << line;
+  }
+  EXPECT_EQ(find("touch: cannot touch '/usr/a b': Read-only file system"),
+            Found{"open /usr/a b " + may});
+  EXPECT_EQ(find("mkdir: \xe2\x80\x98/usr/a b\xe2\x80\x99: Read-only file system"),
+            Found{"open /usr/a b " + may});
+  EXPECT_EQ(find("touch: /usr/bin: Read-only file system"),
+            Found{"open /usr/bin " + std::string(geteuid() == 0 ? "/usr/bin rw" : "")});
+  failed_ = false;
+  EXPECT_EQ(find("touch: /usr/bin: Read-only file system"), Found{});
+  failed_ = true;
+  // Told of already, by itself or by what it was to take the place of.
+  for (const char* target : {"/usr/x", "/usr/lib/.x.tmp", "/usr/lib"}) {
+    known_ = {{Refuser::kMount, "open", target, 1, "sed", ""}};
+    const bool says_as_much = std::string_view(target) != "/usr/x";
+    EXPECT_EQ(find("sed: /usr/lib/x: Read-only file system").empty(), says_as_much) << target;
   }
 }
 

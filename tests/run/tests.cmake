@@ -1,5 +1,6 @@
 sbx_test(run
   SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/at_hand_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/fold_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/held_files_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/memory_count_test.cc

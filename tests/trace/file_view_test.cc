@@ -24,6 +24,10 @@ NamedFile wants(FileNeed need) {
   return file;
 }
 
+std::string one_root(const std::string& path, std::string_view access) {
+  return root_grant({&path, 1}, access);
+}
+
 using test::TempDir;
 
 // The sandbox shows an almost empty directory; the host has /etc/passwd.
@@ -46,7 +50,25 @@ TEST_F(HiddenHost, NamesWhatTheHostHasWithTheGrantThatShowsIt) {
   EXPECT_EQ(read->grant, "filesystem.roots += [{\"path\": \"/etc/passwd\", \"access\": \"ro\"}]");
   const auto write = view_.refusal(wants(FileNeed::kWrite), "/etc/passwd");
   ASSERT_TRUE(write);
-  EXPECT_EQ(write->grant, "filesystem.roots += [{\"path\": \"/etc/passwd\", \"access\": \"rw\"}]");
+  // No root lets the command do what the host refuses the caller.
+  EXPECT_EQ(write->grant, geteuid() == 0 ? one_root("/etc/passwd", "rw") : "");
+}
+
+TEST_F(HiddenHost, OffersNothingThatTheCallerMayNotDoItself) {
+  const bool is_root = geteuid() == 0;
+  const auto grant = [&](FileNeed need, const std::string& path) {
+    const auto refusal = view_.refusal(wants(need), path);
+    EXPECT_TRUE(refusal) << path;
+    return refusal ? refusal->grant : "";
+  };
+  EXPECT_EQ(grant(FileNeed::kCreate, "/usr/new"), is_root ? one_root("/usr", "rw") : "");
+  EXPECT_EQ(grant(FileNeed::kRead, "/root"), is_root ? one_root("/root", "ro") : "");
+  EXPECT_EQ(grant(FileNeed::kRead, "/usr"), one_root("/usr", "ro"));
+  // The mode of its own file is its own to change.
+  const TempDir outside;
+  const std::string file = outside.path() + "/closed";
+  ASSERT_TRUE(OwnedFd(open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0)).is_open());
+  EXPECT_EQ(grant(FileNeed::kChange, file), one_root(file, "rw"));
 }
 
 TEST_F(HiddenHost, NamesWhatHoldsASymlinkAndWhatItLeadsTo) {
@@ -71,7 +93,7 @@ TEST_F(HiddenHost, NamesWhatHoldsASymlinkAndWhatItLeadsTo) {
 TEST_F(HiddenHost, NamesTheDirectoryWhereAnEntryGoes) {
   const auto remove = view_.refusal(wants(FileNeed::kRemove), "/etc/passwd");
   ASSERT_TRUE(remove);
-  EXPECT_EQ(remove->grant, "filesystem.roots += [{\"path\": \"/etc\", \"access\": \"rw\"}]");
+  EXPECT_EQ(remove->grant, geteuid() == 0 ? one_root("/etc", "rw") : "");
   EXPECT_FALSE(view_.refusal(wants(FileNeed::kRemove), "/etc/no-such-file"));
 }
 

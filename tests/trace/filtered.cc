@@ -2,6 +2,7 @@
 // The child installs the filter itself and hands the listener over before it works.
 #include "trace/filtered.h"
 
+#include <linux/audit.h>
 #include <linux/filter.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,6 +25,11 @@ constexpr std::uint32_t kUserNotif = 0x7fc00000U;
 
 int install(const std::vector<int>& calls) {
   std::vector<sock_filter> program;
+#if defined(__x86_64__)
+  program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(sys::SeccompData, arch)));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, kUserNotif));
+#endif
   program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(sys::SeccompData, nr)));
   for (const int number : calls) {
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1));

@@ -15,7 +15,7 @@ namespace sbx::test {
 
 class Filtered {
  public:
-  // `work` runs in the child; its exit status is what it returns.
+  // `work` runs in the child; its exit status is what it returns. Calls of i386 wait, too.
   Filtered(const std::vector<int>& calls, const std::function<int()>& work);
   ~Filtered();
   Filtered(const Filtered&) = delete;

@@ -11,11 +11,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "trace/filtered.h"
 
@@ -94,17 +97,21 @@ TEST_F(RefusalsTest, AnIdThatIsNotMappedHasNoGrant) {
 }
 
 TEST_F(RefusalsTest, WhatTheKernelRefusesAllTheSameHasNoGrant) {
-  Filtered child({SYS_socket, SYS_unshare, SYS_sethostname}, [] {
+  Filtered child({SYS_socket, SYS_unshare, SYS_clone, SYS_sethostname}, [] {
     (void)!sethostname("x", 1);
     socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, 1);
     socket(AF_PACKET, SOCK_DGRAM, 0);
     socket(AF_NETLINK, SOCK_RAW, 9);
     socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    unshare(CLONE_FS);
+    unshare(CLONE_NEWNS);
+    syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, nullptr, nullptr, nullptr, 0);
     return unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
   });
   EXPECT_EQ(serve(child), EPERM);
   const auto entries = denials_.entries();
-  ASSERT_EQ(entries.size(), 5U);
+  const bool is_root = geteuid() == 0;
+  ASSERT_EQ(entries.size(), is_root ? 7U : 6U);
   EXPECT_EQ(entries[0].target, "what needs a capability, which no command has");
   EXPECT_EQ(entries[0].grant, "");
   EXPECT_EQ(entries[1].target, "a raw or packet socket");
@@ -114,7 +121,16 @@ TEST_F(RefusalsTest, WhatTheKernelRefusesAllTheSameHasNoGrant) {
   EXPECT_EQ(entries[2].grant, "seccomp.allow += [\"socket\"]");
   EXPECT_EQ(entries[3].target, "AF_UNIX, SOCK_DGRAM");
   EXPECT_EQ(entries[3].grant, "");
-  EXPECT_EQ(entries[4].grant, geteuid() == 0 ? "" : "seccomp.allow += [\"unshare\"]");
+  EXPECT_EQ(entries[4].grant, "seccomp.allow += [\"unshare\"]");
+  // Of those that make a namespace, of root's.
+  EXPECT_EQ(entries[4].count, is_root ? 1U : 3U);
+  if (is_root) {
+    EXPECT_EQ(entries[5].target, "a namespace, which no command of root's may make");
+    EXPECT_EQ(entries[5].count, 2U);
+    EXPECT_EQ(entries[5].grant, "");
+  }
+  EXPECT_EQ(entries.back().operation, "clone");
+  EXPECT_EQ(entries.back().grant, is_root ? "" : "seccomp.allow += [\"clone\"]");
 }
 
 TEST_F(RefusalsTest, WhatNeedsACapabilityOfTheMachinesHasNoGrant) {
@@ -213,6 +229,75 @@ TEST_F(RefusalsTest, ACallerThatHasGoneDoesNotWait) {
   EXPECT_FALSE(refusals_.is_waiting(*waits));
   refusals_.respond(*waits, 0);  // to nobody
 }
+
+#if defined(__x86_64__)
+long by_i386(long number) {
+  long result = number;
+  asm volatile("int $0x80" : "+a"(result) : "b"(0) : "memory", "r8", "r9", "r10", "r11");
+  return result;
+}
+bool runs_i386() {
+  const pid_t child = fork();
+  if (child == 0) _exit(by_i386(20) > 0 ? 0 : 1);
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status == 0;
+}
+
+constexpr int kTime = 13;  // of i386
+Denial foreign(const char* what) {
+  return {Refuser::kSeccomp, "foreign_architecture", what, 1, "prober", ""};
+}
+
+TEST_F(RefusalsTest, AForeignCallEndsTheProcessAndIsCounted) {
+  if (!runs_i386()) GTEST_SKIP() << "this kernel runs no i386 calls";
+  // As one that is observed, and as one that is mediated, by the numbers of this architecture.
+  refusals_.observe({SYS_umask}, [&](const auto& call) { refusals_.let_go_on(call.id); });
+  refusals_.mediate_connect([](const sys::SeccompNotif&) { return 0; });
+  std::vector<Denial> wanted;
+  for (const auto& [number, name] :
+       {std::pair{SYS_connect, "i386 pipe"}, {SYS_umask, "i386 fchown"}, {kTime, "i386 time"}}) {
+    Filtered child({}, [number = number] {
+      set_own_name("prober");
+      by_i386(number);
+      return 7;
+    });
+    EXPECT_EQ(serve(child), 128 + SIGSYS) << name;
+    wanted.push_back(foreign(name));
+  }
+  EXPECT_EQ(denials_.entries(), wanted);
+}
+
+TEST_F(RefusalsTest, AForeignCallEndsAProcessThatHoldsSigsysOff) {
+  if (!runs_i386()) GTEST_SKIP() << "this kernel runs no i386 calls";
+  for (const auto how : {SIG_BLOCK, 100, 101}) {
+    Filtered child({}, [how] {
+      set_own_name("prober");
+      sigset_t set;
+      sigemptyset(&set);
+      sigaddset(&set, SIGSYS);
+      if (how == SIG_BLOCK) sigprocmask(SIG_BLOCK, &set, nullptr);
+      if (how == 100) signal(SIGSYS, SIG_IGN);
+      if (how == 101) signal(SIGSYS, [](int) {});
+      return by_i386(kTime) == -EPERM ? 7 : 8;
+    });
+    EXPECT_EQ(serve(child), 128 + SIGKILL) << how;
+  }
+  ASSERT_EQ(denials_.entries().size(), 1U);
+  EXPECT_EQ(denials_.entries()[0].count, 3U);
+}
+
+TEST_F(RefusalsTest, AForeignCallOfAThreadEndsItsProcess) {
+  if (!runs_i386()) GTEST_SKIP() << "this kernel runs no i386 calls";
+  Filtered child({}, [] {
+    std::thread thread([] { by_i386(kTime); });
+    thread.join();
+    pause();
+    return 7;
+  });
+  EXPECT_EQ(serve(child), 128 + SIGSYS);
+}
+#endif
 
 TEST_F(RefusalsTest, SaysWhenTheLastTaskHasGone) {
   Filtered child({SYS_mount}, [] { return try_to_mount(); });
