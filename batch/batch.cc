@@ -34,6 +34,10 @@ constexpr milliseconds kLongestStart{60'000};
 // A task becomes a call, which is a line as well.
 constexpr std::size_t kMostParamsBytes = kMaxLineBytes - 128;
 
+// Where the error of a run points that was ended since a path which it must not change was
+// replaced.
+constexpr std::string_view kReplaced = "/filesystem/replaced";
+
 Error too_large() {
   return Error{ErrorCode::kTooLarge,
                "a task of more than " + std::to_string(kMostParamsBytes) + " bytes", "",
@@ -296,6 +300,10 @@ Status Batch::take_answer(Answer answer) {
   } else {
     text = result_line(task.id, answer.result);
     SBX_TRY(result, read_result_line(text));
+  }
+  // What keeps the results from the tasks has ended it: that says nothing of the command.
+  if (result.error_where == kReplaced && results_->are_named(result.error_message)) {
+    return results_->gone();
   }
   // What a signal cut off is left for --resume.
   if (signal_ != 0 && result.ending == Ending::kCancelled) return {};

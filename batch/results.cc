@@ -15,6 +15,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/files.h"
+
 namespace sbx::batch {
 namespace {
 
@@ -125,11 +127,27 @@ Status visit_lines(int fd, off_t end, const std::string& path, const Visit& visi
 Status append(int fd, std::string_view line, const std::string& path) {
   std::string text(line);
   text += '\n';
-  const ssize_t size = write(fd, text.data(), text.size());
-  if (size == static_cast<ssize_t>(text.size())) return {};
+  std::size_t done = 0;
+  ssize_t size = 0;
+  // What cut it short, the next write(2) says.
+  do {
+    size = write(fd, text.data() + done, text.size() - done);
+    if (size > 0) done += static_cast<std::size_t>(size);
+  } while (size > 0 && done < text.size());
+  if (done == text.size()) return {};
   const int error = size < 0 ? errno : ENOSPC;
-  if (size > 0) (void)!ftruncate(fd, lseek(fd, 0, SEEK_CUR) - size);
-  return unwritable(path, errno_text(error), "make room, then --resume", error);
+  if (done > 0) (void)!ftruncate(fd, lseek(fd, 0, SEEK_CUR) - static_cast<off_t>(done));
+  return unwritable(path, errno_text(error),
+                    error == EFBIG ? "raise ulimit -f, then --resume" : "make room, then --resume",
+                    error);
+}
+
+// By its name there is the file that we write.
+bool is_in_place(const std::string& path, int fd) {
+  struct stat ours {};
+  struct stat named {};
+  return fstat(fd, &ours) == 0 && lstat(path.c_str(), &named) == 0 && named.st_dev == ours.st_dev &&
+         named.st_ino == ours.st_ino;
 }
 
 std::string beside(const std::string& path) { return path + ".held"; }
@@ -275,8 +293,29 @@ Result<std::string> Results::take_held(std::string_view id) {
   return read_place(place);
 }
 
+bool Results::are_named(std::string_view message) const {
+  const std::string path = path_.empty() ? path_ : real_start(path_);
+  return !path.empty() &&
+         (message.ends_with(": " + path) || message.ends_with(": " + beside(path)));
+}
+
+Error Results::gone() const {
+  return unwritable(path_, "moved, removed or replaced while the batch ran",
+                    "put it back as it was, then --resume; or name another");
+}
+
+Status Results::check_in_place() const {
+  if (path_.empty()) return {};
+  const bool are_ours =
+      is_in_place(path_, file_.get()) && is_in_place(beside(path_), held_file_.get());
+  return are_ours ? Status() : gone();
+}
+
 Status Results::write_line(std::string_view line) {
-  if (file_.is_open()) return append(file_.get(), line, path_);
+  if (file_.is_open()) {
+    SBX_CHECK_OK(check_in_place());
+    return append(file_.get(), line, path_);
+  }
   queue_.push(std::string(line));
   return flush();
 }
@@ -288,6 +327,7 @@ Status Results::flush() {
 }
 
 Result<Results::Place> Results::write_held(std::string_view line) {
+  SBX_CHECK_OK(check_in_place());
   std::string text(line);
   text += '\n';
   for (std::size_t at = 0; at < text.size();) {
@@ -347,6 +387,7 @@ Status Results::close(bool is_whole) {
     SBX_TRY(const std::string line, read_place(held->second));
     SBX_CHECK_OK(write_line(line));
   }
+  SBX_CHECK_OK(check_in_place());
   const bool is_needed = !held_.empty() || !earlier_.empty();
   if (held_file_.is_open() && !path_.empty() && !is_needed) unlink(beside(path_).c_str());
   return {};

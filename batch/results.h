@@ -35,6 +35,11 @@ class Results {
   Result<std::string> take_held(std::string_view id);
   // `turn`: the place among all results of this batch, from 0. Errors: kOutputUnwritable.
   Status add(std::uint64_t turn, std::string_view line);
+  // Whether this error, of a run that was ended for the sake of what it must not change, names the
+  // results or what is held beside them.
+  bool are_named(std::string_view message) const;
+  // That they have been moved, removed or replaced while the batch ran: kOutputUnwritable.
+  Error gone() const;
   // No more should begin before some of what is held, or waits for a slow reader, has gone.
   bool is_full() const;
   // Of a slow reader of standard output: poll for writing, then flush(). -1: nothing waits.
@@ -56,6 +61,8 @@ class Results {
   Status read_held(bool drops_failed, const IdSet& ids);
   Status without_failed();
   Status hold_rest(off_t begin);
+  // Where somebody has removed them, every line would be lost. Errors: kOutputUnwritable.
+  Status check_in_place() const;
   Status write_line(std::string_view line);
   Status hold(std::uint64_t turn, std::string_view line);
   Result<Place> write_held(std::string_view line);

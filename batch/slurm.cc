@@ -29,6 +29,7 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kLongestAnswer{60'000};
+constexpr std::string_view kOwn = "sbx-run: ";  // begins what sbx-run says on its standard error
 constexpr const char* kEnd = "sbx-batch: that is all";
 
 Error slurm_error(const std::string& what, const std::string& said) {
@@ -164,8 +165,13 @@ std::string Child::complaint() const {
   const ssize_t size = pread(errors_.get(), text.data(), text.size(), 0);
   std::string said(text.data(), size < 0 ? 0 : static_cast<std::size_t>(size));
   while (said.ends_with('\n')) said.pop_back();
-  const std::size_t newline = said.rfind('\n');
-  return newline == std::string::npos ? said : said.substr(newline + 1);
+  std::string_view last;
+  std::string_view own;
+  for (const std::string_view line : split(said, '\n')) {
+    last = line;
+    if (line.starts_with(kOwn)) own = line.substr(kOwn.size());
+  }
+  return std::string(own.empty() ? last : own);
 }
 
 Result<SlurmJob> SlurmJob::submit(const SlurmWanted& wanted, int signal_fd) {

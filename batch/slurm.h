@@ -31,7 +31,9 @@ class Child {
   // Reads lines until one is `last` (true), it ends or the time is over.
   bool read_until(const std::string& last, std::chrono::milliseconds patience, int signal_fd,
                   std::vector<std::string>& lines) const;
-  std::string complaint() const;  // the last line of its standard error
+  // The last line of its standard error that is sbx-run's: srun's own may follow it. Where none is,
+  // the last.
+  std::string complaint() const;
   void end(int signal) const;
 
  private:

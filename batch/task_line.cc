@@ -120,6 +120,8 @@ Result<ResultLine> read_result_line(std::string_view line) {
       SBX_TRY(const std::vector<RawMember> parts, read_members(member.value));
       for (const RawMember& part : parts) {
         if (part.key == "code") out.error_code = text_of(part.value);
+        if (part.key == "where") out.error_where = text_of(part.value);
+        if (part.key == "message") out.error_message = text_of(part.value);
       }
     }
   }

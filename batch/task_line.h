@@ -33,6 +33,8 @@ struct ResultLine {
   std::optional<std::uint64_t> line;  // of what was no request
   Ending ending = Ending::kError;
   std::string error_code;
+  std::string error_where;
+  std::string error_message;
 };
 // Errors: kBadJson, kWrongType, kMissingField for what is no result.
 Result<ResultLine> read_result_line(std::string_view line);

@@ -43,6 +43,11 @@ Result<std::vector<std::string>> batch_words(const Invocation& invocation, RunOp
     for (const std::string& warning : warnings) warn(warning);
     if (!workspace.empty()) session["--workspace"] = {std::move(workspace)};
   }
+  // Named from here, wherever its server runs.
+  if (!options.template_dir.empty()) {
+    SBX_TRY(std::string directory, absolute_path(options.template_dir, "--template"));
+    session["--template"] = {std::move(directory)};
+  }
   // A task does not write what is told of the others.
   if (options.results.empty() || options.results == "-") {
     protect_open_file(STDOUT_FILENO, session);

@@ -16,14 +16,18 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 
-from harness import BOUND, SBX_RUN, SOURCE  # noqa: E402
+from harness import BOUND, SBX_RUN, SOURCE, until  # noqa: E402
 
 USER = "sbxtest"
 # Flags → the layers of `default` that cannot be had, and what degrades where that is allowed.
 UNMASKED = ["--security-opt", "unmask=ALL"]
 FREE = UNMASKED + ["--security-opt", "seccomp=unconfined"]
+# The security contexts of examples/kubernetes, on an empty volume that anybody may write.
+POD = ["--cap-drop=ALL", "--security-opt", "no-new-privileges", "--security-opt", "seccomp=unconfined", "--user=1000:1000",
+       "--tmpfs=/workspace:rw,mode=0777", "--tmpfs=/tmp:rw,mode=1777"]
 KINDS = {"default": ([], {"uts", "proc"}), "unmasked": (UNMASKED, {"uts"}), "free": (FREE, set()),
-         "unfiltered": (["--security-opt", "seccomp=unconfined"], {"proc"}), "privileged": (["--privileged"], set())}
+         "unfiltered": (["--security-opt", "seccomp=unconfined"], {"proc"}), "privileged": (["--privileged"], set()),
+         "pod": (POD, {"proc"}), "pod-hostusers": (POD + UNMASKED, set())}
 SCRIPT = r"""
 mount -t tmpfs tmpfs /sys/fs/cgroup
 for file in subuid subgid; do mount --bind "$1/$file" "/etc/$file"; done
@@ -183,6 +187,41 @@ class Manifests(unittest.TestCase):
             self.assertEqual(lost(pod, self.as_kubectl_reads(pod)), [], name)
             pod["spec"]["hostUserz"] = False  # so would a misspelt key be found
             self.assertEqual(lost(pod, self.as_kubectl_reads(pod)), ["/spec/hostUserz"])
+
+    def test_wait_for_tasks_and_stay_when_they_are_done(self):
+        directory = os.path.join(SOURCE, "examples", "kubernetes")
+        for name in sorted(os.listdir(directory)):
+            with self.subTest(name), tempfile.TemporaryDirectory() as work:
+                with open(os.path.join(directory, name)) as file:
+                    container = json.load(file)["spec"]["containers"][0]
+                ended = os.path.join(work, "ended")
+                self.assertEqual(container["readinessProbe"]["exec"]["command"], ["test", "-e", "/tmp/ended"])
+                os.mkdir(work + "/workspace")
+                self.assertEqual(container["command"][:2], ["sh", "-c"])
+                script = container["command"][2].replace("/workspace", work + "/workspace").replace("/tmp/ended", ended)
+                pod = subprocess.Popen(["sh", "-c", script], stderr=subprocess.PIPE, env={
+                    **os.environ, "PATH": f"{os.path.dirname(SBX_RUN)}:{os.environ['PATH']}"})
+                try:
+                    with open(work + "/workspace/tasks.part", "w") as file:
+                        file.write('{"id": "a", "command": "true"}\n')
+                    os.rename(work + "/workspace/tasks.part", work + "/workspace/tasks.jsonl")
+                    self.assertTrue(until(lambda: os.path.exists(ended) and os.path.getsize(ended)))
+                    with open(ended) as status, open(work + "/workspace/results.jsonl") as results:
+                        self.assertEqual((status.read(), len(results.readlines())), ("0\n", 1))
+                    self.assertIsNone(pod.poll())
+                finally:
+                    pod.kill()
+                    pod.communicate()
+
+    def test_have_the_security_contexts_that_are_tried(self):
+        for name in ("pod", "pod-hostusers"):
+            with open(os.path.join(SOURCE, "examples", "kubernetes", name + ".json")) as file:
+                context = json.load(file)["spec"]["containers"][0]["securityContext"]
+            tried = {"allowPrivilegeEscalation": False, "runAsUser": 1000, "runAsGroup": 1000,
+                     "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "Unconfined"}}
+            more = {"runAsNonRoot": True} if name == "pod" else {"procMount": "Unmasked"}
+            self.assertEqual(context, {**tried, **more})
+            self.assertEqual(UNMASKED[1] in KINDS[name][0], "procMount" in context)
 
     def test_are_objects_of_a_known_kind_with_limits(self):
         directory = os.path.join(SOURCE, "examples", "kubernetes")

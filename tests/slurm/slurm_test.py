@@ -115,6 +115,25 @@ class Batch(Cluster):
         self.assertEqual(done.returncode, 125, done)
         self.assert_nothing_left()
 
+    def test_a_template_is_named_from_here(self):
+        shared = tempfile.mkdtemp(dir=self.base)  # the nodes have it
+        self.addCleanup(shutil.rmtree, shared, ignore_errors=True)
+        os.mkdir(os.path.join(shared, "tp"))
+        with open(os.path.join(shared, "tp", "seed"), "w") as file:
+            file.write("there\n")
+        path = self.tasks([{"id": str(i), "command": "cat seed; rm seed"} for i in range(4)])
+        done = self.command(*self.arguments("--template", "tp", path), cwd=shared)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual({result["stdout"] for result in self.results()}, {"there\n"})
+        self.assertEqual(os.listdir(os.path.join(shared, "tp")), ["seed"])
+
+    def test_says_why_a_server_does_not_come_up(self):
+        path = self.tasks([{"id": "a", "command": "true"}])
+        for _ in range(6):
+            done = self.command(*self.arguments("--profile", "no-such-profile", path), cwd=self.work)
+            self.assertEqual(done.returncode, 125, done)
+            self.assertIn("no-such-profile", done.stderr)
+
     def test_survives_the_death_of_a_node(self):
         count = TASKS
         path = self.tasks([{"id": str(i), "command": "sleep 0.1"} for i in range(count)])
