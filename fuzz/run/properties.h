@@ -7,7 +7,7 @@
 
 namespace sbx {
 
-// The refusals that they tell of are of what is hidden, each once.
+// The refusals that they tell of are of what is hidden or read-only, each once.
 bool printed_refusals_hold(std::string_view bytes);
 
 }  // namespace sbx

@@ -18,8 +18,6 @@
 namespace sbx {
 namespace {
 
-constexpr std::uint16_t kDnsPort = 53;
-
 bool is_unspecified(const IpAddress& address) { return address == IpAddress{address.is_v6, {}}; }
 
 }  // namespace
@@ -133,8 +131,11 @@ void Connects::to_network(Errand& errand, const Endpoint& destination) {
   }
   if (is_local) return connect(errand);
   if (!is_relayed(rules_.mode)) {
-    count(errand, is_stream ? "connect" : kUdpRefusal, endpoint_text(destination),
-          is_stream ? allow_grant(rules_.mode, endpoint_text(destination)) : "");
+    const bool is_resolvers = is_stream && destination.port == kDnsPort;
+    const std::string where = endpoint_text(destination);
+    count(errand, is_stream ? "connect" : kUdpRefusal,
+          where + std::string(is_resolvers ? kDnsPortReason : ""),
+          is_stream && !is_resolvers ? allow_grant(rules_.mode, where) : "");
     return connect(errand);  // the namespace has no route
   }
   if (is_stream) {

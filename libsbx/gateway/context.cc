@@ -70,8 +70,11 @@ void deny_destination(GatewayContext& context, const Destination& destination,
   } else if (destination.name.empty() && NameMap::is_mapped_range(endpoint.address)) {
     grant.clear();  // an address of a name that was forgotten, or never given out
   }
-  if (operation == kUdpRefusal) grant.clear();  // relayed in no mode
-  context.deny(operation, destination.text(), std::move(grant), program);
+  const bool is_udp = operation == kUdpRefusal;
+  const bool is_resolvers = !is_udp && endpoint.port == kDnsPort;
+  if (is_udp || is_resolvers) grant.clear();  // relayed in no mode
+  context.deny(operation, destination.text() + std::string(is_resolvers ? kDnsPortReason : ""),
+               std::move(grant), program);
 }
 
 }  // namespace sbx

@@ -82,19 +82,29 @@ struct Cause {
   std::string hint;
 };
 
+constexpr long kAmple = 15000;  // as many namespaces as a host needs
+
 Cause cause_of_enospc(Layer layer, const HostHints& hints) {
   const std::string name = limit_name(layer);
   const long limit = hints.max_of_layer[static_cast<std::size_t>(layer)];
   const bool user_is_zero = hints.max_user_namespaces == 0;
   if (limit == 0 || user_is_zero) {
     const std::string zero = limit == 0 ? name : "max_user_namespaces";
-    return {"/proc/sys/user/" + zero + " is 0", "sudo sysctl -w user." + zero + "=15000"};
+    return {"/proc/sys/user/" + zero + " is 0",
+            "sudo sysctl -w user." + zero + "=" + std::to_string(kAmple)};
+  }
+  if (limit >= kAmple) {
+    return {
+        "an outer user namespace, sandbox or container forbids it or has reached its limit, or "
+        "they are nested 32 deep",
+        "start sbx-run outside of it, or have it allow namespaces within (bwrap: without "
+        "--disable-userns)"};
   }
   return {
       "the limit on namespaces is reached, here or in an outer user namespace or container "
       "(/proc/sys/user/" +
           name + " is " + std::to_string(limit) + " here), or they are nested 32 deep",
-      "on the host: sudo sysctl -w user." + name + "=15000"};
+      "on the host: sudo sysctl -w user." + name + "=" + std::to_string(kAmple)};
 }
 
 // What needs no guess. Without a text: it is something else.

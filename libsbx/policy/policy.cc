@@ -272,6 +272,12 @@ Status settle_network(const OperatorFlags& flags, Profile& profile,
         "network.allow: localhost is the sandbox's own, and needs no entry; a port of the host's "
         "is reached by network.host_ports");
   }
+  if (std::any_of(hosts.begin(), hosts.end(),
+                  [](const HostRule& host) { return host.port == 53; })) {
+    warnings.push_back(
+        "network.allow: port 53 is the sandbox's own resolver's, at every address: no entry leads "
+        "to another");
+  }
   if (!flags.allow_hosts.empty()) {
     profile.network.mode = NetworkMode::kAllowlist;
     profile.network.allow.insert(profile.network.allow.end(), flags.allow_hosts.begin(),

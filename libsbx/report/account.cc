@@ -2,6 +2,8 @@
 // A setting of a grant becomes the flag that says the same, where there is one.
 #include "report/account.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -51,6 +53,13 @@ std::string limit_sentence(const Outcome& outcome, const std::string& after) {
   }
   if (limit != Limit::kLayer) return "reached a limit" + after;
   return "the layer is full" + after + "; limits.layer_mb of the profile gives more";
+}
+
+// By which of the signals that ask it to end, as its exit status says.
+std::string cancel_sentence(const Outcome& outcome) {
+  const int signal = outcome.exit_status - 128;
+  if (signal == SIGINT) return "interrupted";
+  return signal > 0 ? "told to end by " + std::string(signal_name(signal)) : "cancelled";
 }
 
 std::string tenths(double value) {
@@ -229,7 +238,7 @@ std::string end_sentence(const Outcome& outcome) {
     case RunStatus::kLimit:
       return limit_sentence(outcome, after);
     case RunStatus::kCancelled:
-      return "interrupted" + after;
+      return outcome.error ? error_line(*outcome.error) : cancel_sentence(outcome) + after;
     case RunStatus::kKilled:
       return outcome.error ? error_line(*outcome.error) : "killed from outside" + after;
     case RunStatus::kNeedsApproval:

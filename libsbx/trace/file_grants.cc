@@ -1,13 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/file_grants.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 
 #include "base/files.h"
 #include "base/paths.h"
 #include "model/grant.h"
 
 namespace sbx {
+namespace {
+
+// Whether the caller may, outside: what is refused there no root lets pass. Of what is to be made,
+// in the nearest directory that there is; of its own, the mode is its own to change.
+bool may_itself(std::string path, bool to_write) {
+  struct stat info {};
+  while (stat(path.c_str(), &info) != 0) {
+    if (!is_missing(errno) || path == "/") return false;
+    if (!to_write) return true;
+    path = parent_of(path);
+  }
+  const auto may = [&](int how) { return faccessat(AT_FDCWD, path.c_str(), how, AT_EACCESS) == 0; };
+  const bool is_directory = S_ISDIR(info.st_mode);
+  if (to_write ? may(is_directory ? W_OK | X_OK : W_OK)
+               : may(R_OK) || (is_directory && may(X_OK))) {
+    return true;
+  }
+  return errno == EACCES && info.st_uid == geteuid();
+}
+
+}  // namespace
 
 std::string shown_as(const LaunchPlan& plan, const std::string& path) {
   const auto* const deepest = deepest_at(
@@ -48,6 +74,7 @@ std::string file_grant(const LaunchPlan& plan, const Policy& policy, const std::
   const auto is_it = [&](const Root& root) { return root.path == path; };
   const auto last = std::find_if(roots.rbegin(), roots.rend(), is_it);
   if (last != roots.rend() && last->access == Access::kReadWrite) return "";
+  if (!may_itself(path, to_write)) return "";
   const std::string access = to_write ? "rw" : "ro";
   return root_grant({&path, 1}, access);
 }

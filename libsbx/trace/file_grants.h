@@ -16,7 +16,7 @@ std::string shown_as(const LaunchPlan& plan, const std::string& path);
 // neither moved nor removed.
 bool is_protected_by_name(const Policy& policy, const std::string& path);
 
-// Empty where nothing that could be added would.
+// Empty where nothing that could be added would, as where the caller may not do so itself.
 std::string file_grant(const LaunchPlan& plan, const Policy& policy, const std::string& path,
                        bool to_write);
 

@@ -183,6 +183,7 @@ std::string FileView::link_grant(const std::string& path, bool to_write) const {
       sys::openat2(AT_FDCWD, path.c_str(), {O_PATH | O_CLOEXEC, 0, sys::kResolveNoMagiclinks}));
   const std::string real = target.is_open() ? path_of(target.get()) : "";
   if (!real.starts_with('/') || real == path) return "";
+  if (file_grant(plan_, policy_, real, to_write).empty()) return "";
   std::string roots;
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string link = path.substr(0, end);

@@ -267,6 +267,14 @@ class Degraded(harness.Case):
         self.assertIn("max_user_namespaces", answer["error"]["message"] + answer["error"]["hint"])
         self.assertEqual(os.listdir(self.work), [])
 
+    def test_an_outer_sandbox_that_allows_no_more_is_named_without_a_limit_of_the_hosts(self):
+        shell = ["unshare", "-Ur", "sh", "-c", "echo 1 > /proc/sys/user/max_user_namespaces || exit 99; "
+                 'exec unshare -Ur "$@"', "sh"]
+        self.skip_unless_it_runs([*shell, "true"])
+        environment = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]
+        self.assert_cause([*shell, *environment], "user", "sandbox or container forbids it", "start sbx-run outside")
+        self.assertNotIn("sysctl", self.last.stdout.decode())
+
     def test_a_masked_proc_is_refused_since_it_would_list_every_process(self):
         masked = ["unshare", "-Urmpf", "--mount-proc", "sh", "-c",
                   'mount --bind /dev/null /proc/cpuinfo || exit 99; exec "$@"', "sh"]

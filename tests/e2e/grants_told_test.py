@@ -5,6 +5,7 @@ and under a managed policy."""
 import os
 import subprocess
 import tempfile
+import unittest
 
 import harness
 import managed_test
@@ -145,7 +146,7 @@ class Beside(harness.Case):
     def test_what_is_made_on_the_way_to_a_named_path_is_told_of(self):
         answer = self.sh("mkdir -p /usr/sbx-none/a/b; mkdir -p made/a/b")
         self.assertEqual([(d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
-                         [("mkdir", "/usr/sbx-none", rw("/usr"))], answer)
+                         [("mkdir", "/usr/sbx-none", rw("/usr") if harness.is_root() else "")], answer)
 
     def test_a_full_overlay_is_named_where_it_was_written_to(self):
         for command, target in (("head -c 20M /dev/zero > all", self.work), ("echo x > x; head -c 20M /dev/zero > /tmp/all", "/tmp")):
@@ -186,6 +187,49 @@ class Beside(harness.Case):
             self.assertEqual((done.returncode, done.stdout), (0, b"ran\n"), done)
         for name in ("./none", "./fifo", "./absent"):
             self.assertEqual(self.run_json("--", name, env=self.env)["denials"], [], name)
+
+    def test_of_what_is_read_only_what_a_program_says_it_cannot_write_is_named(self):
+        """Where neither the command's text nor a layer tells of it."""
+        os.mkdir(self.outside + "/dir")
+        self.write("outside/file", "x")
+        part = f"import os; at = '/'.join({self.outside.split('/')!r}); "
+        for call, target, place in (("open(at + '/new', 'w')", "/new", ""), ("open(at + '/file', 'a')", "/file", "/file"),
+                                    ("os.mkdir(at + '/dir/x')", "/dir/x", "/dir")):
+            answer = self.sh(f'python3 -c "{part}{call}"', "--ro", self.outside)
+            self.assertEqual([(d["layer"], d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
+                             [("mount", "open", self.outside + target, rw(self.outside + place))], answer)
+        self.assertEqual(self.sh(f'python3 -c "{part}open(at + {"/new"!r}, {"w"!r})"', "--rw", self.outside)["denials"], [])
+        answer = self.sh("/usr/sbin/ldconfig")
+        self.assertEqual([(d["target"], d["grant"]) for d in answer["denials"]],
+                         [("/etc/ld.so.cache~", rw("/etc") if harness.is_root() else "")], answer)
+        # Nor twice what is told already, nor what is not there, or not read-only.
+        for command in (f"touch {self.outside}/new", "sed -i s/a/b/ /etc/hosts", "mkdir /usr/a/b /usr/x"):
+            told = [d for d in self.sh(command, "--ro", self.outside)["denials"] if d["program"] == ""]
+            self.assertEqual(told, [], command)
+        for path in (self.base + "/none", self.work + "/x", "x"):
+            self.assertEqual(self.sh(f"echo 'touch: {path}: Read-only file system' >&2; false")["denials"], [], path)
+        self.assertEqual(self.sh("echo 'touch: /usr/x: Read-only file system' >&2")["denials"], [])  # it went well
+
+    @unittest.skipIf(harness.is_root(), "root may")
+    def test_nothing_is_offered_that_the_caller_may_not_do_itself(self):
+        for command in ("touch /etc/hostname", "touch /var/lib/dpkg/x", "mkdir /opt/z", "ls /root", "ln -s x /usr/bin/x",
+                        "man -w ls; touch /var/cache/man/x"):
+            answer = self.sh(command)
+            self.assertTrue(answer["denials"], answer)
+            self.assertEqual({d["grant"] for d in answer["denials"]}, {""}, answer)
+        self.assertEqual({d["grant"] for d in self.sh("cat /opt/*; ls /opt")["denials"]},
+                         {rw("/opt").replace("rw", "ro")})
+        self.write("outside/own", "x")
+        os.chmod(self.outside + "/own", 0o444)
+        (told,) = self.sh(f"chmod 600 {self.outside}/own", "--ro", self.outside)["denials"]
+        self.assertEqual(told["grant"], rw(self.outside + "/own"))
+
+    @unittest.skipUnless(harness.is_root(), "another may")
+    def test_no_namespace_is_offered_to_a_command_of_roots(self):
+        for command in ("unshare -n true", "unshare -U true"):
+            answer = self.sh(command)
+            self.assertEqual([(d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
+                             [("unshare", "a namespace, which no command of root's may make", "")], answer)
 
     def test_git_that_may_not_write_where_it_runs_is_told_of(self):
         os.mkdir(self.work + "/sub")

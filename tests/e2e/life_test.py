@@ -307,12 +307,14 @@ class Life(harness.Case):
     def test_exec_ends_with_the_owner_that_was_named(self):
         owner = subprocess.Popen(["sleep", "600"])
         self.addCleanup(self.end, owner)
-        process = self.start("exec", "--owner-pid", str(owner.pid), "-c", f"sleep {self.marker}")
+        process = self.start("exec", "--owner-pid", str(owner.pid), "-c", f"sleep {self.marker}",
+                             stderr=subprocess.PIPE)
         self.assert_appears()
         owner.kill()
         owner.wait()
         self.assert_gone()
         self.assertEqual(process.wait(harness.BOUND), 128 + signal.SIGHUP)
+        self.assertEqual(process.stderr.read(), b"sbx-run: cancelled: its owner has ended\n")
 
     def test_the_thread_that_started_a_run_may_end(self):
         # PDEATHSIG would follow the thread; the caller is the process.

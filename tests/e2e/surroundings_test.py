@@ -243,6 +243,29 @@ class Inside(harness.Case):
         self.assertEqual(self.out("$EDITOR file; echo $?"), "1\n")
         self.assertLess(time.monotonic() - began, 20)
 
+    def test_git_takes_the_commands_editor_before_none_and_the_callers_before_that(self):
+        for line in ("init -q .", "config user.name a", "config user.email a@b.example",
+                     "commit -q --allow-empty -m first"):
+            subprocess.run(["git", *line.split()], cwd=self.work, check=True)
+        amend, env = "git commit -q --allow-empty --amend", {**os.environ, "HOME": self.base}
+        # None, and no one's terminal: also where the repository names one, which would wait for it.
+        for command in (amend, f"git -c core.editor='sleep 60' {amend[4:]}"):
+            answer = self.sh(command, env=env)
+            self.assertEqual(answer["exit_code"], 1, answer)
+            self.assertIn("problem with the editor", answer["stderr"])
+        for word, said in (("EDITOR=true", "first"), ("GIT_EDITOR=true", "first"),
+                           ("""EDITOR="sed -i 's/^first$/two words/'" """, "two words"),
+                           ("""VISUAL="sed -i s/two/2/" EDITOR=false""", "2 words")):
+            self.assertEqual(self.out(f"{word} {amend} && git log --format=%s", env=env), said + "\n", word)
+        editor = "sed -i s/words/said/"
+        self.assertEqual(self.out(f"{amend} && git log --format=%s; git var GIT_EDITOR",
+                                  env={**env, "EDITOR": editor}), f"2 said\n{editor}\n")
+        self.assertEqual(self.out("git var GIT_EDITOR; git var GIT_PAGER; echo ${VISUAL-}${GIT_EDITOR-}${GIT_PAGER-}",
+                                  "--pass-env", "EDITOR", "--env", "PAGER=more", "--scrub", "strict",
+                                  env={**env, "EDITOR": editor}), f"{editor}\nmore\n\n")
+        done = self.raw("exec", "--env", "EDITOR=true", "-c", amend, env=env)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+
     def test_a_command_started_from_a_terminal_has_no_terminal(self):
         # The caller's terminal is never the controlling one inside.
         master, slave = os.openpty()

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -17,6 +18,8 @@ import harness
 import session_harness
 
 MARK = "¶ ".encode()
+UNSHARE = ("unshare a namespace, which no command of root's may make" if harness.is_root()
+           else 'unshare; allow it with seccomp.allow += ["unshare"] in the profile')
 ENVIRONMENT = {**{name: value for name, value in os.environ.items() if name != "NO_COLOR"},
                "TERM": "xterm-256color"}
 
@@ -139,8 +142,7 @@ class OnATerminal(harness.Case):
 
     def test_what_was_refused_is_there_with_what_allows_it(self):
         seen = self.seen("--color", "never", "--", "sh", "-c", "unshare -m true; true")
-        self.assertIn('refused: unshare; allow it with seccomp.allow += ["unshare"] in the profile',
-                      self.account(seen))
+        self.assertIn("refused: " + UNSHARE, self.account(seen))
         seen = self.seen("--color", "never", "--allow-host", "a.example", "--", "/usr/bin/python3",
                          "-c", "import socket; socket.socket().connect_ex(('192.0.2.1', 443))")
         self.assertIn("refused: connect to 192.0.2.1:443; allow it with --allow-host 192.0.2.1:443",
@@ -322,7 +324,7 @@ class Tasks(session_harness.Case):
         self.assertEqual(terminal.finish(), 0)
         seen = terminal.output.decode().replace("\r\n", "\n")
         self.assertRegex(seen, r"^ab\n\? sbx-run: fake\nc\n(?s:.*)end\n¶ sbx-run: exited with 3 after \d+ ms\n"
-                               "¶ refused: unshare; allow it with ")
+                               "¶ refused: " + re.escape(UNSHARE))
         self.assertRegex(self.seen("output", task, "--match", "^[ac]"), r"^ab\nc\n¶ sbx-run: exited with 3 after \d+ ms\n¶ refused: ")
         events = [json.loads(line) for line in self.seen("output", task, "--json", "--follow").splitlines()]
         self.assertEqual((events[0]["event"], events[-1]["event"], events[-1]["exit_code"]), ("output", "exit", 3))
@@ -482,8 +484,7 @@ class Exec(harness.Case):
 
     def test_what_was_refused_follows_a_command_that_failed(self):
         done = self.raw("exec", "--", "sh", "-c", "unshare -m true 2>/dev/null; exit 1")
-        self.assertEqual(done.stderr, b"sbx-run: refused: unshare; allow it with seccomp.allow += "
-                                      b"[\"unshare\"] in the profile\n")
+        self.assertEqual(done.stderr.decode(), f"sbx-run: refused: {UNSHARE}\n")
         self.assertEqual(self.raw("exec", "-c", "unshare -m true 2>/dev/null; true").stderr, b"")
 
     def test_a_signal_that_asks_it_to_end_is_said(self):
@@ -495,7 +496,7 @@ class Exec(harness.Case):
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=harness.BOUND)
         self.assertEqual(process.returncode, 143)
-        self.assertRegex(said, rb"^sbx-run: cancelled: interrupted after .*\n$")
+        self.assertRegex(said, rb"^sbx-run: cancelled: told to end by SIGTERM after .*\n$")
 
 
 if __name__ == "__main__":

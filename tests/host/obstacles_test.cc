@@ -76,6 +76,22 @@ TEST(Obstacles, WhatIsCertainIsSaidInAContainerToo) {
   }
 }
 
+// A number there would lower the host's own, and help nobody.
+TEST(Obstacles, WhereTheLimitIsAmpleItIsAnotherOne) {
+  HostHints ample;
+  ample.max_of_layer[static_cast<int>(Layer::kUser)] = 2147483647;
+  const Attempt full{"clone(CLONE_NEWUSER)", ENOSPC, false};
+  const Obstacle obstacle = explain(Layer::kUser, full, ample);
+  EXPECT_NE(obstacle.reason.find("an outer user namespace, sandbox or container forbids it"),
+            std::string::npos)
+      << obstacle.reason;
+  EXPECT_NE(obstacle.hint.find("--disable-userns"), std::string::npos) << obstacle.hint;
+  EXPECT_EQ(obstacle.hint.find("sysctl"), std::string::npos) << obstacle.hint;
+  ample.max_of_layer[static_cast<int>(Layer::kUser)] = 14999;
+  EXPECT_EQ(explain(Layer::kUser, full, ample).hint,
+            "on the host: sudo sysctl -w user.max_user_namespaces=15000");
+}
+
 TEST(Obstacles, HereTheCallersIdsAreMapped) {
   const HostHints hints = read_host_hints();
   EXPECT_FALSE(hints.is_unmapped);

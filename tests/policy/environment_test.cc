@@ -349,7 +349,6 @@ TEST_F(Scrub, SetsWhatKeepsProgramsFromAsking) {
   for (const auto& [name, value] : Environment{{"CI", "1"},
                                                {"DEBIAN_FRONTEND", "noninteractive"},
                                                {"GIT_TERMINAL_PROMPT", "0"},
-                                               {"GIT_PAGER", "cat"},
                                                {"EDITOR", "false"},
                                                {"NO_COLOR", "1"},
                                                {"PIP_NO_INPUT", "1"}}) {
@@ -370,6 +369,32 @@ TEST_F(Scrub, LeavesTheCallersOwnPagerAndEditorWhereTheyComeThrough) {
   EXPECT_EQ(scrubbed(ScrubMode::kDefault).at("PAGER"), "less");
   EXPECT_EQ(scrubbed(ScrubMode::kDefault).at("EDITOR"), "ed");
   EXPECT_EQ(scrubbed(ScrubMode::kStrict).at("PAGER"), "cat");
+}
+
+// Else git would take the one that it looks at first.
+TEST_F(Scrub, LeavesAllOfOneKindToWhoeverHasOneOfThem) {
+  const auto seen = [&](std::initializer_list<const char*> names) {
+    const Environment out = scrubbed(ScrubMode::kDefault);
+    std::string text;
+    for (const char* name : names) text += out.contains(name) ? "<" + out.at(name) + ">" : "-";
+    return text;
+  };
+  EXPECT_EQ(seen({"PAGER", "GIT_PAGER"}), "<less>-");
+  inherited_.erase("PAGER");
+  EXPECT_EQ(seen({"PAGER", "GIT_PAGER"}), "<cat><cat>");
+  policy_.run.environment.set = {{"GIT_PAGER", "more"}};
+  EXPECT_EQ(seen({"PAGER", "GIT_PAGER"}), "-<more>");
+
+  EXPECT_TRUE(seen({"EDITOR", "VISUAL", "GIT_EDITOR"}).starts_with("<false>-<f() { eval "));
+  policy_.run.environment.set = {{"EDITOR", "ed"}};
+  EXPECT_EQ(seen({"EDITOR", "VISUAL", "GIT_EDITOR"}), "<ed>--");
+  policy_.run.environment.set.clear();
+  inherited_["VISUAL"] = "vi";
+  EXPECT_EQ(seen({"EDITOR", "VISUAL", "GIT_EDITOR"}), "-<vi>-");
+  policy_.run.environment.scrub = ScrubMode::kStrict;
+  EXPECT_EQ(scrubbed(ScrubMode::kStrict).at("EDITOR"), "false");
+  policy_.run.environment.pass = {"VISUAL"};
+  EXPECT_FALSE(scrubbed(ScrubMode::kStrict).contains("EDITOR"));
 }
 
 TEST_F(Scrub, PassesWhatTheOperatorNamesAndIgnoresWhatIsNotSet) {

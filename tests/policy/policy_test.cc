@@ -83,6 +83,17 @@ TEST(Policy, WarnsOfAContainerRuntimesSocket) {
   EXPECT_NE(policy.run.warnings[0].find("/run/docker.sock"), std::string::npos);
 }
 
+TEST(Policy, WarnsOfAnEntryForThePortOfNames) {
+  Profile profile;
+  profile.network.mode = NetworkMode::kAllowlist;
+  profile.network.allow = {"192.0.2.1:53", "192.0.2.1:5353", "a.org"};
+  const Policy policy = make_policy(profile, {}, kContext).value();
+  ASSERT_EQ(policy.run.warnings.size(), 1U);
+  EXPECT_NE(policy.run.warnings[0].find("port 53 is the sandbox's own"), std::string::npos);
+  profile.network.allow.erase(profile.network.allow.begin());
+  EXPECT_EQ(make_policy(profile, {}, kContext).value().run.warnings.size(), 0U);
+}
+
 TEST(Policy, WarnsOfACredentialSoShortThatAnswersHoldItByChance) {
   const auto session = std::make_shared<HttpSession>();
   session->placeholders = {{"SHORT", "1234567"}, {"LONG", "12345678"}};

@@ -69,7 +69,14 @@ TEST(Account, SaysHowItEnded) {
       line(ended(RunStatus::kTimedOut, 125'000)),
       "¶ sbx-run: timed out after 2 min 5 s; --timeout TIME gives it more, --timeout none all "
       "it takes\n");
-  EXPECT_EQ(line(ended(RunStatus::kCancelled)), "¶ sbx-run: interrupted after 1.2 s\n");
+  Outcome cancelled = ended(RunStatus::kCancelled);
+  EXPECT_EQ(line(cancelled), "¶ sbx-run: cancelled after 1.2 s\n");
+  cancelled.exit_status = 130;
+  EXPECT_EQ(line(cancelled), "¶ sbx-run: interrupted after 1.2 s\n");
+  cancelled.exit_status = 129;
+  EXPECT_EQ(line(cancelled), "¶ sbx-run: told to end by SIGHUP after 1.2 s\n");
+  cancelled.error = Error{ErrorCode::kCancelled, "its owner has ended", "", ""};
+  EXPECT_EQ(line(cancelled), "¶ sbx-run: cancelled: its owner has ended\n");
   EXPECT_EQ(line(ended(RunStatus::kKilled)), "¶ sbx-run: killed from outside after 1.2 s\n");
 }
 
@@ -286,8 +293,9 @@ TEST(ExecAccount, SaysInOneLineWhatEndedIt) {
             "none all it "
             "takes\n");
   EXPECT_EQ(exec_account(waiting()), "");  // its error has said so
-  EXPECT_EQ(exec_account(ended(RunStatus::kCancelled)),
-            "sbx-run: cancelled: interrupted after 1.2 s\n");
+  Outcome cancelled = ended(RunStatus::kCancelled);
+  cancelled.exit_status = 143;
+  EXPECT_EQ(exec_account(cancelled), "sbx-run: cancelled: told to end by SIGTERM after 1.2 s\n");
   EXPECT_EQ(exec_account(ended(RunStatus::kKilled)),
             "sbx-run: killed: killed from outside after 1.2 s\n");
   for (const Limit limit : {Limit::kPids, Limit::kCpu, Limit::kFile, Limit::kTmp, Limit::kLayer}) {
