@@ -2,6 +2,7 @@
 // Open addressing; keys are digests, so nobody chooses where theirs falls.
 #include "id_set.h"
 
+#include <charconv>
 #include <string>
 
 #include "base/sha256.h"
@@ -12,11 +13,9 @@ namespace {
 constexpr std::uint64_t kMarks = 7;
 constexpr std::size_t kFirstSlots = 1024;
 
-std::uint64_t from_hex(std::string_view digits) {
+std::uint64_t number_of(std::string_view digits) {
   std::uint64_t value = 0;
-  for (const char digit : digits) {
-    value = value << 4 | static_cast<std::uint64_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
-  }
+  std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
   return value;
 }
 
@@ -25,7 +24,7 @@ std::uint64_t from_hex(std::string_view digits) {
 IdSet::Slot IdSet::key_of(std::string_view id) {
   const std::string digest = sha256_hex(id);
   const std::string_view text = digest;
-  return {from_hex(text.substr(0, 16)) | 1, from_hex(text.substr(16, 16)) & ~kMarks};
+  return {number_of(text.substr(0, 16)) | 1, number_of(text.substr(16, 16)) & ~kMarks};
 }
 
 std::size_t IdSet::place_of(const Slot& key) const {

@@ -19,16 +19,7 @@ namespace {
 Error read_error(std::string_view text) {
   const nlohmann::json whole = parse_json(text);
   const auto data = whole.is_object() ? whole.find("data") : whole.end();
-  const nlohmann::json& error = data != whole.end() ? *data : whole;
-  const auto member = [&](const char* key) {
-    const auto found = error.is_object() ? error.find(key) : error.end();
-    return found != error.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  Error out{ErrorCode::kInternal, member("message"), member("where"), member("hint")};
-  for (const ErrorMeaning& meaning : error_meanings()) {
-    if (meaning.name == member("code")) out.code = meaning.code;
-  }
-  return out;
+  return sbx::read_error(data != whole.end() ? *data : whole, ErrorCode::kInternal);
 }
 
 // A server that does not start prints a result with its error.

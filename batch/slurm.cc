@@ -53,13 +53,6 @@ Error slurm_error(const std::string& what, const std::string& said) {
   _exit(127);
 }
 
-// In single quotes, for a shell.
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
 // Whether so many nodes could ever be had: Slurm itself would let us wait for ever.
 Status check_nodes(const SlurmWanted& wanted, int signal_fd) {
   std::vector<std::string> argv = {"sinfo", "-h", "-N", "-o", "%P %N %t"};
@@ -96,8 +89,7 @@ Status check_nodes(const SlurmWanted& wanted, int signal_fd) {
 Result<Child> Child::start(const std::vector<std::string>& argv) {
   int ends[2] = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return Error{ErrorCode::kSetupFailed, "socketpair: " + errno_text(errno), "socketpair", "",
-                 errno};
+    return call_failed(ErrorCode::kSetupFailed, "socketpair", "socketpair");
   }
   Child out;
   out.socket_.reset(ends[0]);
@@ -108,7 +100,7 @@ Result<Child> Child::start(const std::vector<std::string>& argv) {
   out.pid_ = fork();
   if (out.pid_ == 0) become(theirs.get(), out.errors_.get(), parent, words);
   if (out.pid_ < 0) {
-    return Error{ErrorCode::kSetupFailed, "fork: " + errno_text(errno), "fork", "", errno};
+    return call_failed(ErrorCode::kSetupFailed, "fork", "fork");
   }
   fcntl(out.socket_.get(), F_SETFL, O_NONBLOCK);
   return out;
@@ -209,9 +201,9 @@ Result<SlurmJob> SlurmJob::submit(const SlurmWanted& wanted, int signal_fd) {
 Result<Child> SlurmJob::serve(const std::string& node, const std::string& program,
                               const std::vector<std::string>& flags) const {
   // What names directories of this machine means nothing there.
-  std::string text = "unset XDG_RUNTIME_DIR TMPDIR; p=" + quoted(program) +
+  std::string text = "unset XDG_RUNTIME_DIR TMPDIR; p=" + shell_quoted(program) +
                      "; [ -x \"$p\" ] || p=sbx-run; exec \"$p\" serve";
-  for (const std::string& flag : flags) text += " " + quoted(flag);
+  for (const std::string& flag : flags) text += " " + shell_quoted(flag);
   return Child::start({"srun", "--quiet", "--jobid=" + id_, "--nodes=1", "--ntasks=1",
                        "--nodelist=" + node, "--overlap", "--no-kill", "--wait=0",
                        "--kill-on-bad-exit=0", "--chdir=/", "--unbuffered", "--cpu-bind=none", "sh",

@@ -19,9 +19,8 @@ Result<TaskInput> TaskInput::open(const std::string& path) {
                               : ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   struct stat info {};
   if (!out.file_.is_open() || fstat(out.file_.get(), &info) != 0) {
-    return Error{ErrorCode::kPathNotFound,
-                 "the tasks cannot be read: " + path + ": " + errno_text(errno), "TASKS",
-                 "name a file that can be read, or - for standard input", errno};
+    return call_failed(ErrorCode::kPathNotFound, "the tasks cannot be read: " + path, "TASKS",
+                       "name a file that can be read, or - for standard input");
   }
   if (!S_ISDIR(info.st_mode)) return out;
   return Error{ErrorCode::kPathRefused, "the tasks cannot be read: " + path + " is a directory",

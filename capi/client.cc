@@ -31,27 +31,12 @@ constexpr const char* kTooLong =
     R"({"code":"too_large","message":"the answer has more than 256 MiB","where":"","hint":""})";
 
 Error system_error(const char* call) {
-  const int error = errno;
-  return Error{ErrorCode::kSetupFailed, std::string(call) + ": " + errno_text(error), call,
-               "raise the limit of open files", error};
-}
-
-ErrorCode code_of(std::string_view name) {
-  for (const ErrorMeaning& meaning : error_meanings()) {
-    if (meaning.name == name) return meaning.code;
-  }
-  return ErrorCode::kInternal;
-}
-
-// {"code","message","where","hint"} as the server writes it.
-Error error_of(const nlohmann::json& object) {
-  return Error{code_of(text_at(object, "code")), text_at(object, "message"),
-               text_at(object, "where"), text_at(object, "hint")};
+  return call_failed(ErrorCode::kSetupFailed, call, call, "raise the limit of open files");
 }
 
 Error error_of(const std::string& text) {
   const nlohmann::json object = parse_json(text);
-  return object.is_object() ? error_of(object)
+  return object.is_object() ? read_error(object, ErrorCode::kInternal)
                             : Error{ErrorCode::kInternal, "the session answered " + text, "", ""};
 }
 
@@ -118,7 +103,7 @@ Status Client::open() {
   if (!first_line_) return *gone_;
   const nlohmann::json line = parse_json(*first_line_);
   if (line.is_object() && line.contains("error") && line["error"].is_object()) {
-    return error_of(line["error"]);
+    return read_error(line["error"], ErrorCode::kInternal);
   }
   if (line.is_object() && text_at(line, "method") == "server.ready" && line.contains("params") &&
       line["params"].is_object()) {
@@ -170,8 +155,8 @@ Status Client::send_whole(std::string_view line) {
     }
     if (errno == EINTR) continue;
     if (errno != EAGAIN) {
-      return Error{ErrorCode::kSessionFailed, "send: " + errno_text(errno), "",
-                   "the session has ended: open another", errno};
+      return call_failed(ErrorCode::kSessionFailed, "send", "",
+                         "the session has ended: open another");
     }
     const int left = milliseconds_until(until);
     if (left == 0) {

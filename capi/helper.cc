@@ -89,25 +89,21 @@ SBX_IN_CHILD int run_between(void* argument) {
   leave(0);
 }
 
-Error system_error(ErrorCode code, int error, const std::string& call, std::string hint) {
-  return Error{code, call + ": " + errno_text(error), call, std::move(hint), error};
-}
-
 Error no_room(int error, const std::string& call) {
   const bool lacks_files = error == EMFILE || error == ENFILE;
-  return system_error(ErrorCode::kSetupFailed, error, call,
-                      lacks_files ? "raise the limit of open files" : "");
+  return call_failed(ErrorCode::kSetupFailed, call, call,
+                     lacks_files ? "raise the limit of open files" : "", error);
 }
 
 Error cannot_execute(int error, const std::string& program) {
   const std::string call = "execve(" + program + ")";
   if (error == ENOENT || error == ENOTDIR) {
-    return system_error(ErrorCode::kNotFound, error, call,
-                        "install sbx-run, or name it with \"program\"");
+    return call_failed(ErrorCode::kNotFound, call, call,
+                       "install sbx-run, or name it with \"program\"", error);
   }
   if (error != EACCES && error != EPERM && error != ENOEXEC) return no_room(error, call);
-  return system_error(ErrorCode::kNotExecutable, error, call,
-                      "let it be executed, or name another with \"program\"");
+  return call_failed(ErrorCode::kNotExecutable, call, call,
+                     "let it be executed, or name another with \"program\"", error);
 }
 
 // False: not in time.

@@ -231,20 +231,13 @@ constexpr FlagRow kFlags[] = {
      "standard output is no terminal."},
 };
 
-template <typename Names>
-std::string joined(const Names& names) {
-  std::string text;
-  for (const auto& name : names) (text += text.empty() ? "" : ", ") += name;
-  return text;
-}
-
 Result<std::string> absolute(const std::string& path, const FlagRow& flag) {
   Result<std::string> real = real_path(path);
   if (real.ok()) return real;
   const int error = real.error().sys_errno;
   const std::string kind = flag.kind == kWorkspace ? "directory" : "file";
-  return Error{ErrorCode::kPathNotFound, "no such " + kind + ": " + path + ": " + errno_text(error),
-               flag.name, "name one that exists", error};
+  return call_failed(ErrorCode::kPathNotFound, "no such " + kind + ": " + path, flag.name,
+                     "name one that exists", error);
 }
 
 Result<std::string> absolute_value(const FlagRow& flag, const std::string& value) {
@@ -273,11 +266,11 @@ std::string value_names(ValueKind kind) {
     case kScrub:
       return scrub_names();
     case kLayers:
-      return joined(kLayerNames);
+      return join(kLayerNames, ", ");
     case kTool:
-      return joined(tool_names());
+      return join(tool_names(), ", ");
     case kMethod:
-      return joined(method_names());
+      return join(method_names(), ", ");
     case kToolFormat:
       return "anthropic, openai, mcp";
     case kProfileAction:
@@ -316,11 +309,11 @@ std::string nearest_value(const std::string& word, ValueKind kind, const char* o
 }
 
 std::string verbs_text(VerbBits verbs) {
-  std::string text;
+  std::vector<std::string_view> names;
   for (const Verb& verb : kVerbs) {
-    if ((verbs & verb_bit(verb)) != 0) (text += text.empty() ? "" : ", ") += verb.name;
+    if ((verbs & verb_bit(verb)) != 0) names.emplace_back(verb.name);
   }
-  return text;
+  return join(names, ", ");
 }
 
 Result<SessionFlags> given_flags(const RunOptions& options, const Verb& verb, FlagUse use) {

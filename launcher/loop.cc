@@ -50,8 +50,8 @@ Result<std::string> read_params_text(const std::string& path) {
   Result<std::string> text = read_up_to(is_stdin ? STDIN_FILENO : file.get(), kMostBytes + 1);
   if (!text.ok()) {
     const int error = text.error().sys_errno;
-    return Error{ErrorCode::kPathRefused, "cannot read the params: " + errno_text(error),
-                 is_stdin ? "stdin" : "--params", "give a JSON object on stdin", error};
+    return call_failed(ErrorCode::kPathRefused, "cannot read the params",
+                       is_stdin ? "stdin" : "--params", "give a JSON object on stdin", error);
   }
   if (text.value().size() <= kMostBytes) return text;
   return Error{ErrorCode::kTooLarge, "the params are over 16 MiB", "", "send less"};

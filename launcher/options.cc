@@ -29,17 +29,11 @@ constexpr std::string_view kWorkspace = "${workspace}";
 
 constexpr std::int64_t kLeastBareSize = std::int64_t{16} << 20;
 
-std::string listed(std::span<const std::string_view> names) {
-  std::string list;
-  for (const std::string_view name : names) (list += list.empty() ? "" : ", ") += name;
-  return list;
-}
-
 template <typename E>
 Result<E> one_of(const std::string& value, const std::string& where) {
   const auto& names = kNames<E>;
   const auto at = std::find(names.begin(), names.end(), value);
-  if (at == names.end()) return bad(where, value, "one of " + listed(names));
+  if (at == names.end()) return bad(where, value, "one of " + join(names, ", "));
   return static_cast<E>(at - names.begin());
 }
 
@@ -56,7 +50,7 @@ Result<std::vector<Layer>> parse_layers(const std::vector<std::string>& values) 
       int index = 0;
       while (index < kLayerCount && layer_name(static_cast<Layer>(index)) != name) ++index;
       if (index == kLayerCount) {
-        return bad("--require", std::string(name), "layers are " + listed(kLayerNames));
+        return bad("--require", std::string(name), "layers are " + join(kLayerNames, ", "));
       }
       layers.push_back(static_cast<Layer>(index));
     }
@@ -371,15 +365,15 @@ std::string without_dots(const std::string& path) {
 
 }  // namespace
 
-std::string network_names() { return listed(kNames<NetworkMode>); }
-std::string scrub_names() { return listed(kNames<ScrubMode>); }
+std::string network_names() { return join(kNames<NetworkMode>, ", "); }
+std::string scrub_names() { return join(kNames<ScrubMode>, ", "); }
 
 Result<std::string> current_directory(const std::string& where) {
   Result<std::string> here = real_path(".");
   if (here.ok()) return here;
   const int error = here.error().sys_errno;
-  return Error{ErrorCode::kPathNotFound, "the current directory: " + errno_text(error), where,
-               "write the path from /", error};
+  return call_failed(ErrorCode::kPathNotFound, "the current directory", where,
+                     "write the path from /", error);
 }
 
 Result<std::string> absolute_path(const std::string& path, const std::string& where) {

@@ -61,25 +61,6 @@ std::string escaped(std::string_view text, std::string_view marks) {
   return out;
 }
 
-// For a shell: a single quote ends the word, stands alone, and begins it again.
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 bool takes(const Verb& verb, const FlagRow& flag) { return (flag.verbs & verb_bit(verb)) != 0; }
 bool is_list(const FlagRow& flag) {
   return std::holds_alternative<std::vector<std::string> RunOptions::*>(flag.member);
@@ -122,9 +103,9 @@ std::string zsh_flag(const FlagRow& flag) {
   std::string text =
       std::string(is_list(flag) ? "*" : "") + flag.name + "[" + escaped(flag.help, kMarks) + "]";
   if (!flag.is_switch()) {
-    text += ":" + escaped(lower(flag.placeholder), kMarks) + ":" + zsh_action(flag.kind);
+    text += ":" + escaped(lower_case(flag.placeholder), kMarks) + ":" + zsh_action(flag.kind);
   }
-  return quoted(text);
+  return shell_quoted(text);
 }
 
 // --- fish
@@ -133,7 +114,7 @@ std::string fish_value(ValueKind kind) {
   const Completer* const known = completer(kind);
   if (known != nullptr) return known->fish;
   const std::string names = spaced_names(kind);
-  return names.empty() ? "-x" : "-x -a " + quoted(names);
+  return names.empty() ? "-x" : "-x -a " + shell_quoted(names);
 }
 
 std::string fish_name(const char* flag) {
@@ -212,20 +193,21 @@ std::string bash_completion() {
     for (const FlagRow& flag : flag_rows()) {
       if (takes(verb, flag)) (names += flag.name) += ' ';
     }
-    flags += "    " + std::string(verb.name) + ") echo " + quoted(names + "--help") + " ;;\n";
+    flags += "    " + std::string(verb.name) + ") echo " + shell_quoted(names + "--help") + " ;;\n";
     int at = 0;
     for (const VerbWord& word : verb.words) {
       ++at;
       if (word.name == nullptr) continue;
-      words += "    " + quoted(std::string(verb.name) + " " + std::to_string(at)) + ") echo " +
-               quoted(bash_value(word.kind)) + " ;;\n";
+      words += "    " + shell_quoted(std::string(verb.name) + " " + std::to_string(at)) +
+               ") echo " + shell_quoted(bash_value(word.kind)) + " ;;\n";
     }
   }
   std::string values;
   for (const FlagRow& flag : valued_flags()) {
-    values += "    " + std::string(flag.name) + ") echo " + quoted(bash_value(flag.kind)) + " ;;\n";
+    values +=
+        "    " + std::string(flag.name) + ") echo " + shell_quoted(bash_value(flag.kind)) + " ;;\n";
   }
-  return "_sbx_run_verbs=" + quoted(verbs) + "\n_sbx_run_flags() {\n  case $1 in\n" + flags +
+  return "_sbx_run_verbs=" + shell_quoted(verbs) + "\n_sbx_run_flags() {\n  case $1 in\n" + flags +
          "  esac\n}\n_sbx_run_words() {\n  case $1 in\n" + words +
          "  esac\n}\n_sbx_run_values() {\n  case $1 in\n" + values + "  esac\n}\n";
 }
@@ -235,7 +217,7 @@ std::string zsh_completion() {
   std::string cases = "_sbx_run_specs() {\n  case $1 in\n";
   for (const Verb& verb : kVerbs) {
     if (verb.summary == nullptr) continue;
-    verbs += "  " + quoted(std::string(verb.name) + ":" + verb.summary) + "\n";
+    verbs += "  " + shell_quoted(std::string(verb.name) + ":" + verb.summary) + "\n";
     cases += "    " + std::string(verb.name) + ") specs=(\n";
     for (const FlagRow& flag : flag_rows()) {
       if (takes(verb, flag)) cases += "      " + zsh_flag(flag) + "\n";
@@ -245,7 +227,8 @@ std::string zsh_completion() {
       ++at;
       if (word.name == nullptr) continue;
       cases += "      " +
-               quoted(std::to_string(at) + ":" + word.name + ":" + zsh_action(word.kind)) + "\n";
+               shell_quoted(std::to_string(at) + ":" + word.name + ":" + zsh_action(word.kind)) +
+               "\n";
     }
     cases += "    ) ;;\n";
   }
@@ -259,7 +242,7 @@ std::string fish_completion() {
     if (verb.summary == nullptr) continue;
     (verbs += ' ') += verb.name;
     lines += "complete -c sbx-run -n __sbx_run_no_verb -f -a " + std::string(verb.name) + " -d " +
-             quoted(verb.summary) + "\n";
+             shell_quoted(verb.summary) + "\n";
     int at = 0;
     for (const VerbWord& word : verb.words) {
       ++at;
@@ -271,7 +254,7 @@ std::string fish_completion() {
   for (const FlagRow& flag : flag_rows()) {
     lines += "complete -c sbx-run -n " + fish_condition(flag.verbs) + fish_name(flag.name);
     if (!flag.is_switch()) lines += " " + fish_value(flag.kind);
-    lines += " -d " + quoted(flag.help) + "\n";
+    lines += " -d " + shell_quoted(flag.help) + "\n";
   }
   std::string valued;
   for (const FlagRow& flag : valued_flags()) (valued += ' ') += flag.name;
@@ -302,7 +285,7 @@ std::string option_of(const FlagRow& flag) {
   const bool is_long = flag.name[1] == '-';
   std::string text =
       std::string(".It Fl ") + (is_long ? "-" : "") + (flag.name + (is_long ? 2 : 1));
-  if (!flag.is_switch()) text += " Ar " + lower(flag.placeholder);
+  if (!flag.is_switch()) text += " Ar " + lower_case(flag.placeholder);
   return text + "\n" + sentence(whole_help(flag.help, flag.kind)) + mdoc(flag.more);
 }
 

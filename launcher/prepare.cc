@@ -53,8 +53,7 @@ Result<std::string> real_directory(const std::string& path, const std::string& w
   const int error = is_there ? ENOTDIR : real.ok() ? errno : real.error().sys_errno;
   const char* const what =
       error == EACCES ? "a directory above it cannot be entered: " : "no such directory: ";
-  return Error{code, what + path + ": " + errno_text(error), where, "name an existing directory",
-               error};
+  return call_failed(code, what + path, where, "name an existing directory", error);
 }
 
 constexpr const char* kHere = "the current directory";
@@ -132,9 +131,8 @@ Result<std::optional<std::string>> real_where_there(const std::string& path) {
   if (is_missing(error) || (error == EACCES && is_closed_to_us(path))) {
     return std::optional<std::string>();
   }
-  return Error{ErrorCode::kPathRefused,
-               "what later runs go by cannot be looked at: " + path + ": " + errno_text(error),
-               path, "make it readable, or name another by its environment variable", error};
+  return call_failed(ErrorCode::kPathRefused, "what later runs go by cannot be looked at: " + path,
+                     path, "make it readable, or name another by its environment variable", error);
 }
 
 // Whether nothing will run, and so nothing is made for it.

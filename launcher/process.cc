@@ -68,8 +68,8 @@ Result<OwnedFd> signal_descriptor(bool with_terminal) {
   sigprocmask(SIG_SETMASK, &set, nullptr);
   OwnedFd fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (fd.is_open()) return fd;
-  return Error{ErrorCode::kSetupFailed, "signalfd: " + errno_text(errno), "signalfd",
-               "raise the limit of open files (ulimit -n)", errno};
+  return call_failed(ErrorCode::kSetupFailed, "signalfd", "signalfd",
+                     "raise the limit of open files (ulimit -n)");
 }
 
 Result<OwnedFd> owner_descriptor(const std::string& text) {
@@ -85,8 +85,8 @@ Result<OwnedFd> owner_descriptor(const std::string& text) {
   if (pid <= 1) return OwnedFd();
   OwnedFd fd(sys::pidfd_open(pid, 0));
   if (!fd.is_open() && !text.empty()) {
-    return Error{ErrorCode::kBadFlag, "pidfd_open(" + text + "): " + errno_text(errno),
-                 "--owner-pid", "name a process that runs", errno};
+    return call_failed(ErrorCode::kBadFlag, "pidfd_open(" + text + ")", "--owner-pid",
+                       "name a process that runs");
   }
   if (!fd.is_open()) {
     const bool gone = errno == ESRCH;
@@ -98,10 +98,7 @@ Result<OwnedFd> owner_descriptor(const std::string& text) {
 }
 
 Status check_owner(const OwnedFd& owner) {
-  struct pollfd entry {
-    owner.get(), POLLIN, 0
-  };
-  if (!owner.is_open() || poll(&entry, 1, 0) == 0) return {};
+  if (!owner.is_open() || !is_ready(owner.get(), POLLIN)) return {};
   return Error{ErrorCode::kCancelled, "the caller has ended", "", ""};
 }
 
@@ -183,14 +180,14 @@ PersonSaid ask_at_terminal(const std::string& command, const Approval& approval,
     write_all(STDERR_FILENO, "\n");  // what follows begins on a line of its own
     return {false, signal};
   }
-  return {*answer == "y" || *answer == "Y" || *answer == "yes"};
+  return {is_yes(*answer)};
 }
 
 Error become_companion(std::vector<std::string> words) {
   SBX_TRY(const std::string program, companion(words.front()));
   execv(program.c_str(), pointers(words).data());
-  return Error{ErrorCode::kSetupFailed, "execve(" + program + "): " + errno_text(errno), "execve",
-               "install it anew", errno};
+  return call_failed(ErrorCode::kSetupFailed, "execve(" + program + ")", "execve",
+                     "install it anew");
 }
 
 void complain(const Error& error) {

@@ -46,8 +46,8 @@ int write_answer(int fd, std::string_view text, int signal_fd);
 // what kept it from that.
 Error become_companion(std::vector<std::string> words);
 
-// Asks the person at the terminal (stdin and stderr) about a command. Yes only for "yes" or "y"
-// that is typed behind the question; a signal is taken from `signal_fd`.
+// Asks the person at the terminal (stdin and stderr) about a command. What is typed behind the
+// question is the answer; a signal is taken from `signal_fd`.
 PersonSaid ask_at_terminal(const std::string& command, const Approval& approval, int signal_fd);
 
 // "sbx-run: CODE: message (hint)" on stderr.

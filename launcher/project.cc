@@ -24,8 +24,8 @@ constexpr std::size_t kMostRecord = std::size_t{1} << 20;
 constexpr std::size_t kDigits = 64;  // of an entry, before its path
 
 Error failed(const std::string& call, int error) {
-  return Error{ErrorCode::kSetupFailed, call + ": " + errno_text(error), "trust",
-               "make it writable, or set XDG_STATE_HOME to a directory of your own", error};
+  return call_failed(ErrorCode::kSetupFailed, call, "trust",
+                     "make it writable, or set XDG_STATE_HOME to a directory of your own", error);
 }
 
 // Where trust is written down. Errors: kSetupFailed.

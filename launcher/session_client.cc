@@ -104,7 +104,7 @@ Status start_server(const SessionClient::Wanted& wanted) {
   }
   const auto error = said.value().find("error");
   if (error == said.value().end() || !error->is_object()) return {};
-  return read_error(*error);
+  return read_error(*error, ErrorCode::kSessionFailed);
 }
 
 // The name of a variable, a proxy without its password; whole: what is no secret at all.
@@ -167,19 +167,6 @@ Status check_agreement(const json& greeting, const SessionClient::Wanted& wanted
 }
 
 }  // namespace
-
-Error read_error(const json& error) {
-  const auto text = [&](const char* key) {
-    const auto found = error.find(key);
-    return found != error.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  Error out{ErrorCode::kSessionFailed, text("message"), text("where"), text("hint")};
-  const std::string code = text("code");
-  for (const ErrorMeaning& meaning : error_meanings()) {
-    if (meaning.name == code) out.code = meaning.code;
-  }
-  return out;
-}
 
 std::vector<std::string> flag_arguments(const SessionFlags& flags) {
   std::vector<std::string> arguments;
@@ -369,7 +356,7 @@ Result<std::string> SessionClient::call(std::string_view method, std::string_vie
       // A refusal of the connection itself has no id.
       SBX_TRY(const json error, read_json_strict(message->error));
       const auto data = error.find("data");
-      return read_error(data == error.end() ? error : *data);
+      return read_error(data == error.end() ? error : *data, ErrorCode::kSessionFailed);
     } else if (message->id == id) {
       return std::move(message->result);
     }

@@ -31,9 +31,6 @@ std::string socket_name(const std::string& session);
 // The names that have a socket in that directory, sorted; not all of them need to be served.
 std::vector<std::string> session_names(const Directory& directory);
 
-// An error as it stands in an answer, or as a refused start of `serve` prints it.
-Error read_error(const nlohmann::json& error);
-
 class SessionClient {
  public:
   struct Wanted {

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/utf8.h"
+#include "json/reader.h"
 #include "json/text_at.h"
 #include "model/exit_status.h"
 #include "output/terminal_text.h"
@@ -21,12 +22,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kLongestCommand = 60;
-
-const json& member(const json& object, const char* key) {
-  static const json kNothing;
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && found != object.end() ? *found : kNothing;
-}
 
 double number_of(const json& object, const char* key) {
   const json& value = member(object, key);
@@ -76,7 +71,7 @@ Outcome read_outcome(const json& answer) {
   outcome.signal = signal_number(text_at(answer, "signal")).value_or(0);
   outcome.limit = limit_named(text_at(answer, "limit"), member(answer, "layer").is_object());
   if (const json& error = member(answer, "error"); error.is_object()) {
-    outcome.error = read_error(error);
+    outcome.error = read_error(error, ErrorCode::kSessionFailed);
   }
   for_each(member(answer, "denials"), [&](const json& denial) {
     const double count = number_of(denial, "count");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/by_number.h"
 #include "base/files.h"
 #include "flag_table.h"
 #include "flags.h"
@@ -19,7 +20,7 @@ namespace {
 void protect_open_file(int fd, SessionFlags& session) {
   struct stat info {};
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return;
-  Result<std::string> path = real_path("/proc/self/fd/" + std::to_string(fd));
+  Result<std::string> path = real_path(by_number(fd));
   if (path.ok()) session["--protect"].push_back(std::move(path).value());
 }
 

@@ -27,8 +27,7 @@ Error become_plan_page(const std::string& plan_json) {
   const int file = memfd_create("plan", MFD_CLOEXEC);
   if (file < 0 || !write_all(file, plan_json) || lseek(file, 0, SEEK_SET) != 0 ||
       dup2(file, STDIN_FILENO) < 0) {
-    return Error{ErrorCode::kSetupFailed, "the plan cannot be handed on: " + errno_text(errno),
-                 "memfd_create", "", errno};
+    return call_failed(ErrorCode::kSetupFailed, "the plan cannot be handed on", "memfd_create");
   }
   return become_companion({"sbx-report", "plan"});
 }

@@ -39,8 +39,7 @@ bool is_on_socket(const RunOptions& options) {
 Result<std::string> make_token() {
   std::array<unsigned char, 32> bytes{};
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return Error{ErrorCode::kSetupFailed, "getrandom: " + errno_text(errno), "getrandom", "",
-                 errno};
+    return call_failed(ErrorCode::kSetupFailed, "getrandom", "getrandom");
   }
   std::string token;
   for (const unsigned char byte : bytes) append_hex(token, byte);
@@ -89,8 +88,7 @@ std::string ready_json(const std::string& path, std::string_view token) {
 Result<OwnedFd> own_copy(int fd) {
   OwnedFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 3));
   if (copy.is_open()) return copy;
-  return Error{ErrorCode::kSetupFailed, "fcntl(F_DUPFD_CLOEXEC): " + errno_text(errno), "fcntl", "",
-               errno};
+  return call_failed(ErrorCode::kSetupFailed, "fcntl(F_DUPFD_CLOEXEC)", "fcntl");
 }
 
 void point_at_null(int fd) {

@@ -46,7 +46,7 @@ int refuse(const Error& error, const Invocation& invocation, int status) {
 std::optional<Error> error_of(const json& answer) {
   const auto error = answer.is_object() ? answer.find("error") : answer.end();
   if (!answer.is_object() || error == answer.end() || !error->is_object()) return std::nullopt;
-  return read_error(*error);
+  return read_error(*error, ErrorCode::kSessionFailed);
 }
 
 int status_of(const json& answer) {

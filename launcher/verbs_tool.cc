@@ -140,7 +140,8 @@ Printed read_answer(std::string_view json) {
   }
   Printed out;
   out.exit_status = body["tool"].value("exit_status", 0);
-  if (out.exit_status != 0 && body.contains("error")) out.refusal = read_error(body["error"]);
+  if (out.exit_status != 0 && body.contains("error"))
+    out.refusal = read_error(body["error"], ErrorCode::kSessionFailed);
   body.erase("tool");
   out.text = body.contains("text") ? body["text"].get<std::string>() : json_text(body) + "\n";
   return out;

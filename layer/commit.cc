@@ -10,6 +10,7 @@
 #include <set>
 
 #include "action.h"
+#include "base/by_number.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -299,8 +300,8 @@ class Commit {
       const OwnedFd fd(open_beneath(root, parent.second, O_PATH | O_NOFOLLOW | O_CLOEXEC));
       struct stat info {};
       if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
-      const std::string by_number = "/proc/self/fd/" + std::to_string(fd.get());
-      if (info.st_uid == geteuid() && access(by_number.c_str(), W_OK) != 0 && errno == EACCES) {
+      if (info.st_uid == geteuid() && access(by_number(fd.get()).c_str(), W_OK) != 0 &&
+          errno == EACCES) {
         out.emplace(parent, look_at_real(root, parent.second));
       }
     }
@@ -529,14 +530,14 @@ class Commit {
     const bool is_conflict = !conflicts_.empty();
     std::vector<Change> list = is_conflict ? conflicts_ : refused_;
     constexpr std::size_t kNamed = 20;
-    std::string names;
+    std::vector<std::string> names;
     for (std::size_t i = 0; i < list.size() && i < kNamed; ++i) {
-      names += (i == 0 ? "" : ", ") + list[i].path;
-      if (!is_conflict) names += " (" + list[i].kind + ")";
+      names.push_back(list[i].path + (is_conflict ? "" : " (" + list[i].kind + ")"));
     }
-    if (list.size() > kNamed) names += " and " + std::to_string(list.size() - kNamed) + " more";
     return Refusal{Error{is_conflict ? ErrorCode::kLayerConflict : ErrorCode::kPathRefused,
-                         "nothing was committed; " + what + ": " + names, "PATH", hint},
+                         "nothing was committed; " + what + ": " + join(names, ", ") +
+                             and_more(list.size() - names.size()),
+                         "PATH", hint},
                    std::move(list)};
   }
 

@@ -285,7 +285,7 @@ Status copy_epoch(KeptLayer& layer, const std::string& from, const std::string& 
       struct stat info {};
       const BaseRecord* const copied = made.find(i, key.second);
       const bool is_same = copied != nullptr && stat_beneath(tree.get(), key.second, info) &&
-                           record.stamp == change_time(info);
+                           record.stamp == nanoseconds(info.st_ctim);
       again.stamp = is_same ? copied->stamp : 0;
       is.add(i, key.second, again);
     }

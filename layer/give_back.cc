@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "epochs.h"
 #include "host_files/remove_tree.h"
@@ -165,7 +166,7 @@ class GiveBack {
   bool is_settled(const TouchedKey& key, bool is_there, const struct stat& info) const {
     const BaseRecord* const record = known_.find(key.first, key.second);
     if (record == nullptr || record->kind == BaseRecord::kAbsent) return !is_there;
-    return is_there && record->stamp == change_time(info);
+    return is_there && record->stamp == nanoseconds(info.st_ctim);
   }
 
   // Another name of a file that has its first one in this tree again.

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/by_number.h"
 #include "base/files.h"
 #include "base/owned_fd.h"
 #include "base/text.h"
@@ -74,8 +75,7 @@ class Stepper {
                           (is_file ? S_ISREG(info.st_mode) && (info.st_mode & 07777) == to.mode
                                    : S_ISDIR(info.st_mode));
     const struct timespec times[2] = {kept.st_atim, kept.st_mtim};
-    const std::string by_number = "/proc/self/fd/" + std::to_string(real.get());
-    if (is_there) utimensat(AT_FDCWD, by_number.c_str(), times, 0);
+    if (is_there) utimensat(AT_FDCWD, by_number(real.get()).c_str(), times, 0);
   }
 
   Paths& anew() { return anew_; }
@@ -184,9 +184,8 @@ class Stepper {
                              : error == EACCES || error == EPERM
                                  ? "make it, and its directory, yours to write"
                                  : "";
-    return Error{ErrorCode::kSetupFailed,
-                 "cannot " + call + " " + escape_control_bytes(path_) + ": " + errno_text(error),
-                 path_, hint, error};
+    return call_failed(ErrorCode::kSetupFailed,
+                       "cannot " + call + " " + escape_control_bytes(path_), path_, hint, error);
   }
   Error changed() const {
     return Error{

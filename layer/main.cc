@@ -172,10 +172,8 @@ std::string misplaced_flag(const Row& row, const Action& action) {
 
 Done run(const Action& action) {
   std::vector<std::string_view> names;
-  std::string known;
   for (const Row& row : kActions) {
     names.emplace_back(row.name);
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
     if (action.what != row.name) continue;
     if (!action.workspace.starts_with('/')) {
       return Refusal{bad_usage("no workspace is named", "--workspace"), {}};
@@ -207,7 +205,7 @@ Done run(const Action& action) {
   const auto nearest = nearest_name(action.what, names);
   return Refusal{
       Error{ErrorCode::kBadFlag, "no such action: '" + escape_control_bytes(action.what) + "'",
-            "ACTION", nearest ? "did you mean " + std::string(*nearest) + "?" : known},
+            "ACTION", nearest ? "did you mean " + std::string(*nearest) + "?" : join(names, ", ")},
       {}};
 }
 

@@ -55,7 +55,7 @@ Status settle_copy(KeptLayer& layer, const std::string& epoch, const std::vector
     const OwnedFd tree = open_tree(layer, epoch, key.first);
     struct stat info {};
     const bool is_there = !back && stat_beneath(tree.get(), key.second, info);
-    known.stamp = is_there ? change_time(info) : 0;
+    known.stamp = is_there ? nanoseconds(info.st_ctim) : 0;
     if (is_there) known.mode = info.st_mode & 07777;
     is.add(key.first, key.second, known);
   };

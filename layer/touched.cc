@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <set>
 
+#include "base/by_number.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -62,7 +63,7 @@ class Collector {
     const BaseRecord* const known = base_.find(root, entry.path);
     Touched touched;
     if (known != nullptr) touched.base = *known;
-    if (is_copy_ && known != nullptr && known->stamp == change_time(entry.info)) {
+    if (is_copy_ && known != nullptr && known->stamp == nanoseconds(entry.info.st_ctim)) {
       if (linked_ == nullptr || !is_linked(entry.info)) return;
       // Other names may be new: a directory takes them along, and the file's time stays.
       touched.now = *known;
@@ -120,8 +121,6 @@ class Collector {
 };
 
 constexpr const char* kAccessList = "system.posix_acl_access";
-
-std::string by_number(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
 
 }  // namespace
 
@@ -203,7 +202,7 @@ std::size_t count_files(KeptLayer& layer) {
     walk_merged(open_levels(layer.levels(i)), [&](const MergedEntry& entry) {
       const BaseRecord* const was = is_copy ? layer.base().find(i, entry.path) : nullptr;
       if (was != nullptr && was->kind != BaseRecord::kAbsent) ++known;
-      const bool is_same = was != nullptr && was->stamp == change_time(entry.info);
+      const bool is_same = was != nullptr && was->stamp == nanoseconds(entry.info.st_ctim);
       if (!is_same && !S_ISDIR(entry.info.st_mode)) ++count;
       return true;
     });
@@ -357,10 +356,6 @@ OwnedFd open_parent(int root, const std::string& path, std::string& name) {
   const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash);
   name = slash == std::string::npos ? path : path.substr(slash + 1);
   return OwnedFd(open_beneath(root, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-}
-
-std::int64_t change_time(const struct stat& info) {
-  return std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
 }
 
 }  // namespace sbx

@@ -81,7 +81,5 @@ std::vector<OwnedFd> open_roots(const LayerState& state);
 // The directory that a path below `root` lies in, never through a symlink, and its name there. -1
 // and errno.
 OwnedFd open_parent(int root, const std::string& path, std::string& name);
-// In nanoseconds.
-std::int64_t change_time(const struct stat& info);
 
 }  // namespace sbx

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "base/by_number.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -32,12 +33,9 @@ constexpr const char* kAnew = "made anew, without its former owner, group or oth
 
 std::string listed(const Paths& paths) {
   constexpr std::size_t kNamed = 20;
-  std::string names;
-  for (std::size_t i = 0; i < paths.size() && i < kNamed; ++i) {
-    names += (i == 0 ? "" : ", ") + repair_utf8(paths[i]);
-  }
-  if (paths.size() > kNamed) names += " and " + std::to_string(paths.size() - kNamed) + " more";
-  return escape_control_bytes(names);
+  const auto named = std::span(paths).first(std::min(paths.size(), kNamed));
+  return escape_control_bytes(repair_utf8(join(named, ", ")) +
+                              and_more(paths.size() - named.size()));
 }
 
 std::string given_up_path(const KeptLayer& layer, const std::string& epoch) {
@@ -102,10 +100,10 @@ class OpenedByLook {
     }
     if (is.kind != BaseRecord::kDirectory || (is.mode & 0500) == 0500) return is;
     OwnedFd fd(open_beneath(root, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    const std::string by_number = "/proc/self/fd/" + std::to_string(fd.get());
-    if (!fd.is_open() || chmod(by_number.c_str(), is.mode | 0500) != 0) return is;
+    const std::string name = by_number(fd.get());
+    if (!fd.is_open() || chmod(name.c_str(), is.mode | 0500) != 0) return is;
     directories_.push_back(std::move(fd));
-    opened_.add(by_number, is.mode);
+    opened_.add(name, is.mode);
     is.digest = look_at_real(root, path).digest;
     return is;
   }
@@ -219,12 +217,13 @@ Done undo_committed(const Action& action, KeptLayer& layer) {
   if (!steps.ok()) return Refusal{steps.error(), {}};
   std::vector<Change> conflicts = undo_conflicts(layer.state(), steps.value());
   if (!conflicts.empty()) {
-    std::string names;
-    for (const Change& change : conflicts) names += (names.empty() ? "" : ", ") + change.path;
-    return Refusal{Error{ErrorCode::kLayerConflict,
-                         "nothing was undone; changed since the commit: " + names.substr(0, 2000),
-                         "layer", "put them back as they were committed"},
-                   std::move(conflicts)};
+    std::vector<std::string_view> names;
+    for (const Change& change : conflicts) names.emplace_back(change.path);
+    return Refusal{
+        Error{ErrorCode::kLayerConflict,
+              "nothing was undone; changed since the commit: " + join(names, ", ").substr(0, 2000),
+              "layer", "put them back as they were committed"},
+        std::move(conflicts)};
   }
   if (action.dry_run) {
     const Status status = may_take_all(layer.state(), steps.value(), true);

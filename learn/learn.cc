@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "host/layer_places.h"
 #include "json/writer.h"
+#include "kept/store.h"
 #include "learn/account.h"
 #include "learn/hosts.h"
 #include "learn/lines.h"
@@ -192,7 +193,7 @@ class Learner {
       if (!is_agreed("Put --with " + next->preset + " in the place of " +
                          std::to_string(next->lines) + " lines",
                      options_.signal_fd)) {
-        if (told_to_end() != 0) return told();
+        if (waiting_signal() != 0) return told();
         continue;
       }
       Document& parents = base_["extends"];
@@ -222,12 +223,12 @@ class Learner {
     write_all(STDERR_FILENO, difference(before_, text));
     tell(learned);
     if (learned.is_proven() && !options_.out.empty() &&
-        is_wanted(options_.out, options_.yes, options_.signal_fd) && told_to_end() == 0) {
+        is_wanted(options_.out, options_.yes, options_.signal_fd) && waiting_signal() == 0) {
       SBX_CHECK_OK(replace_file(options_.out, text, is_merged_into(),
                                 is_merged_into() ? &before_ : nullptr));
       learned.is_written = true;
     }
-    if (!learned.is_written && told_to_end() != 0) return told();
+    if (!learned.is_written && waiting_signal() != 0) return told();
     const bool is_done = learned.is_written || options_.out.empty();
     if (options_.json || isatty(STDOUT_FILENO) == 0) {
       const Document answer = answer_of(learned, options_.out);

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/files.h"
+#include "kept/store.h"
 #include "learn/grant.h"
 #include "learn/learn.h"
-#include "learn/profile_file.h"
 #include "process.h"
 #include "report/json.h"
 #include "run/answer.h"
@@ -19,7 +19,7 @@ using sbx::learn::GrantOptions;
 using sbx::learn::LearnOptions;
 
 int refuse(const sbx::Error& error) {
-  const int signal = sbx::learn::told_to_end();
+  const int signal = sbx::waiting_signal();
   sbx::complain(error);
   if (isatty(STDOUT_FILENO) == 0) {
     sbx::Outcome outcome = sbx::error_outcome(error);

@@ -83,7 +83,7 @@ Status replace_file(const std::string& named, const std::string& text, bool is_f
   const Result<std::string> real = real_path(named);
   const std::string& path = is_followed && real.ok() ? real.value() : named;
   const auto failed = [&](const std::string& call, const char* hint) {
-    return Error{ErrorCode::kOutputUnwritable, call + ": " + errno_text(errno), path, hint, errno};
+    return call_failed(ErrorCode::kOutputUnwritable, call, path, hint);
   };
   const std::string fresh = path + "." + std::to_string(getpid());
   struct stat info {};
@@ -155,8 +155,7 @@ bool is_agreed(const std::string& question, int signal_fd) {
   if (ready[0].revents == 0) return false;
   char line[64];
   const ssize_t size = read(terminal.get(), line, sizeof line);
-  const std::string_view answer(line, size > 0 ? static_cast<std::size_t>(size) : 0);
-  return answer == "y\n" || answer == "yes\n";
+  return size > 0 && line[size - 1] == '\n' && is_yes({line, static_cast<std::size_t>(size - 1)});
 }
 
 bool is_wanted(const std::string& file, bool yes, int signal_fd) {
@@ -165,15 +164,6 @@ bool is_wanted(const std::string& file, bool yes, int signal_fd) {
 
 std::string why_unwritten() {
   return is_at_terminal() ? "not written: you said no" : "nothing is written without --yes";
-}
-
-int told_to_end() {
-  sigset_t waiting;
-  if (sigpending(&waiting) != 0) return 0;
-  for (const int number : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) {
-    if (sigismember(&waiting, number) == 1) return number;
-  }
-  return 0;
 }
 
 }  // namespace sbx::learn

@@ -46,7 +46,4 @@ bool is_wanted(const std::string& file, bool yes, int signal_fd = -1);
 // Why not, for that person.
 std::string why_unwritten();
 
-// The signal that waits to be taken, of those that end a program; 0: none.
-int told_to_end();
-
 }  // namespace sbx::learn

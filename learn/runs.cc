@@ -19,6 +19,7 @@
 #include "host_files/places.h"
 #include "host_files/remove_tree.h"
 #include "json/reader.h"
+#include "kept/store.h"
 #include "learn/profile_file.h"
 #include "policy/policy.h"
 
@@ -30,10 +31,6 @@ constexpr std::size_t kMostPath = 4096;
 constexpr std::int64_t kRoomForTheLayerMb = 2048;
 constexpr int kMostTries = 16;
 constexpr const char* kWorkspaceFile = "/workspace";  // of a place: whose layer is called by it
-
-Error failed(const std::string& call) {
-  return Error{ErrorCode::kSetupFailed, call + ": " + errno_text(errno), "learn", "", errno};
-}
 
 Document hidden(const std::string& path) {
   return {{"path", path}, {"access", "none"}, {"optional", true}};
@@ -102,7 +99,7 @@ void wait_for_answer(int reader, pid_t child, int signal_fd) {
     if (poll(ready, 2, -1) < 0 && errno != EINTR) return;
     if (ready[0].revents != 0) return;
     if (ready[1].revents == 0) continue;
-    kill(child, told_to_end());
+    kill(child, waiting_signal());
     signal_fd = -1;
   }
 }
@@ -111,7 +108,7 @@ void wait_for_answer(int reader, pid_t child, int signal_fd) {
 // `signal_fd` is -1: then nothing interrupts it.
 Result<std::string> output_of(std::vector<std::string> words, int signal_fd) {
   const bool is_shielded = signal_fd < 0;
-  if (!is_shielded && told_to_end() != 0) return told();
+  if (!is_shielded && waiting_signal() != 0) return told();
   SBX_TRY(const std::string program, companion("sbx-run"));
   words.insert(words.begin(), program);
   std::vector<char*> argv;
@@ -119,11 +116,11 @@ Result<std::string> output_of(std::vector<std::string> words, int signal_fd) {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return failed("pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) return call_failed(ErrorCode::kSetupFailed, "pipe", "learn");
   OwnedFd reader(ends[0]);
   OwnedFd writer(ends[1]);
   const pid_t child = fork();
-  if (child < 0) return failed("fork");
+  if (child < 0) return call_failed(ErrorCode::kSetupFailed, "fork", "learn");
   if (child == 0) {
     // The command's own directory is another one, and who is told of this one looks at it.
     unsetenv("PWD");
@@ -142,7 +139,7 @@ Result<std::string> output_of(std::vector<std::string> words, int signal_fd) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!is_shielded && told_to_end() != 0) return told();
+  if (!is_shielded && waiting_signal() != 0) return told();
   return text;
 }
 
@@ -186,7 +183,8 @@ Status Place::make(const LearnOptions& options) {
   remove_leftovers(parent);
   for (int i = 0; i < kMostTries; ++i) {
     std::string path = parent + "/XXXXXX";
-    if (mkdtemp(path.data()) == nullptr) return failed("mkdtemp");
+    if (mkdtemp(path.data()) == nullptr)
+      return call_failed(ErrorCode::kSetupFailed, "mkdtemp", "learn");
     lock_ = OwnedFd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     // Another one may have taken it for a leftover already. NFS has no locks of directories: there
     // nobody is taken for one.
@@ -195,7 +193,7 @@ Status Place::make(const LearnOptions& options) {
     path_ = std::move(path);
     return replace_file(path_ + kWorkspaceFile, options.workspace);
   }
-  return failed("flock(" + parent + ")");
+  return call_failed(ErrorCode::kSetupFailed, "flock(" + parent + ")", "learn");
 }
 
 std::string Place::name() const { return layer_of(path_); }

@@ -121,11 +121,6 @@ std::vector<Account> accounts() {
   return out;
 }
 
-bool is_there(const std::string& path) {
-  struct stat info {};
-  return lstat(path.c_str(), &info) == 0;
-}
-
 // By either name; "/" is nobody's.
 void add_home(std::vector<std::string>& homes, std::string home) {
   while (home.ends_with('/')) home.pop_back();

@@ -395,8 +395,7 @@ Status write_log_page(LineReader& log, const std::string& name, Html& html) {
   SBX_CHECK_OK(write_rows(log, summary, html));
   html << "</main>\n";
   if (html.end()) return {};
-  return Error{ErrorCode::kOutputUnwritable, "the page cannot be written: " + errno_text(errno),
-               "write", "", errno};
+  return call_failed(ErrorCode::kOutputUnwritable, "the page cannot be written", "write");
 }
 
 }  // namespace sbx::page

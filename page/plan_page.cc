@@ -3,7 +3,6 @@
 #include "plan_page.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -187,8 +186,7 @@ Status write_plan_page(std::string_view json, Html& html) {
   }
   html << "</main>\n";
   if (html.end()) return {};
-  return Error{ErrorCode::kOutputUnwritable, "the page cannot be written: " + errno_text(errno),
-               "write", "", errno};
+  return call_failed(ErrorCode::kOutputUnwritable, "the page cannot be written", "write");
 }
 
 }  // namespace sbx::page

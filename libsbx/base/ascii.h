@@ -11,6 +11,8 @@ constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 constexpr bool is_letter(char c) { return is_lower(static_cast<char>(c | 0x20)); }
 // Called, not copied into each loop over the letters of a name: a KiB less.
 [[gnu::noinline]] constexpr bool is_alphanumeric(char c) { return is_letter(c) || is_digit(c); }
+// DEL too; whatever the sign of a char is.
+constexpr bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
 constexpr bool is_hex_digit(char c) {
   return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }

@@ -8,6 +8,8 @@
 
 #include <cstddef>
 
+#include "base/files.h"
+
 namespace sbx {
 namespace {
 
@@ -45,11 +47,6 @@ Aside::~Aside() {
   if (ended_.is_open()) pthread_join(thread_, nullptr);
 }
 
-bool Aside::has_ended() const {
-  struct pollfd ended {
-    ended_.get(), POLLIN, 0
-  };
-  return poll(&ended, 1, 0) > 0;
-}
+bool Aside::has_ended() const { return is_ready(ended_.get(), POLLIN); }
 
 }  // namespace sbx

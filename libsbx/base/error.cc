@@ -102,11 +102,24 @@ std::string_view error_name(ErrorCode code) {
   return kMeanings[static_cast<std::size_t>(code)].name;
 }
 
+std::optional<ErrorCode> error_code_of(std::string_view name) {
+  for (const ErrorMeaning& meaning : kMeanings) {
+    if (meaning.name == name) return meaning.code;
+  }
+  return std::nullopt;
+}
+
 std::string errno_text(int sys_errno) {
   const char* name = strerrorname_np(sys_errno);
   const char* text = strerrordesc_np(sys_errno);
   if (name == nullptr || text == nullptr) return "errno " + std::to_string(sys_errno);
   return std::string(name) + ": " + text;
+}
+
+Error call_failed(ErrorCode code, std::string_view call, std::string_view where,
+                  std::string_view hint, int error) {
+  return {code, std::string(call) + ": " + errno_text(error), std::string(where), std::string(hint),
+          error};
 }
 
 std::string error_line(const Error& error) {

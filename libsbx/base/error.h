@@ -3,6 +3,8 @@
 // The codes are the public ones of `sbx-run schema errors`; error.cc holds their meanings.
 #pragma once
 
+#include <cerrno>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,9 +70,15 @@ struct ErrorMeaning {
 // Every code, in declaration order.
 std::span<const ErrorMeaning> error_meanings();
 std::string_view error_name(ErrorCode code);
+// Of such a name; nullopt of any other.
+std::optional<ErrorCode> error_code_of(std::string_view name);
 
 // "strerrorname: description", such as "ENOENT: No such file or directory". Thread-safe.
 std::string errno_text(int sys_errno);
+
+// Of a call that failed: "CALL: ENOENT: No such file or directory".
+Error call_failed(ErrorCode code, std::string_view call, std::string_view where = "",
+                  std::string_view hint = "", int error = errno);
 
 // The one-line form for stderr: `CODE: message [at where] (hint)`. Control bytes are escaped.
 std::string error_line(const Error& error);

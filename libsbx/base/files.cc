@@ -3,6 +3,7 @@
 #include "base/files.h"
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,22 +12,14 @@
 #include <cstdlib>
 
 namespace sbx {
-namespace {
 
-constexpr std::size_t kEntriesSize = std::size_t{16} << 10;
-
-Error failed(ErrorCode code, const std::string& call) {
-  const int error = errno;
-  return Error{code, call + ": " + errno_text(error), "", "", error};
-}
-
-}  // namespace
+static constexpr std::size_t kEntriesSize = std::size_t{16} << 10;
 
 Result<std::string> real_path(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
                                                          &std::free);
   if (real != nullptr) return std::string(real.get());
-  return failed(ErrorCode::kPathNotFound, "realpath(" + path + ")");
+  return call_failed(ErrorCode::kPathNotFound, "realpath(" + path + ")");
 }
 
 std::string real_start(const std::string& path) {
@@ -43,9 +36,8 @@ Result<std::string> companion(const std::string& name) {
   if (!self.ok()) return self;
   std::string path = self.value().substr(0, self.value().rfind('/') + 1) + name;
   if (access(path.c_str(), X_OK) == 0) return path;
-  Error error = failed(ErrorCode::kPathNotFound, "access(" + path + ", X_OK)");
-  error.hint = "install " + name + " beside " + self.value();
-  return error;
+  return call_failed(ErrorCode::kPathNotFound, "access(" + path + ", X_OK)", "",
+                     "install " + name + " beside " + self.value());
 }
 
 Result<std::string> read_up_to(int fd, std::size_t most) {
@@ -55,7 +47,7 @@ Result<std::string> read_up_to(int fd, std::size_t most) {
     if (size == text.size()) text.resize(std::min(most, std::max(kFirst, 2 * size)));
     const ssize_t got = size == most ? 0 : read(fd, text.data() + size, text.size() - size);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failed(ErrorCode::kPathRefused, "read");
+    if (got < 0) return call_failed(ErrorCode::kPathRefused, "read");
     size += static_cast<std::size_t>(got);
     if (got > 0) continue;
     text.resize(size);
@@ -66,10 +58,27 @@ Result<std::string> read_up_to(int fd, std::size_t most) {
 Result<std::string> read_file_at(int dirfd, const char* path, std::size_t most) {
   const OwnedFd file(openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.is_open()) return read_up_to(file.get(), most);
-  return failed(ErrorCode::kPathRefused, std::string("open(") + path + ")");
+  return call_failed(ErrorCode::kPathRefused, std::string("open(") + path + ")");
 }
 
-// getdents64(2) itself: readdir(3) asks three things more of a descriptor before it begins.
+bool write_at_once(const std::string& path, std::string_view text) {
+  const OwnedFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return fd.is_open() &&
+         write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+bool is_there(const std::string& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0;
+}
+
+bool is_ready(int fd, short events) {
+  struct pollfd ready {
+    fd, events, 0
+  };
+  return poll(&ready, 1, 0) > 0 && (ready.revents & POLLNVAL) == 0;
+}
+
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t size = write(fd, text.data(), text.size());
@@ -95,6 +104,7 @@ Listing::Listing(int dirfd, const char* path, int flags)
   if (directory_.is_open()) entries_ = std::make_unique_for_overwrite<char[]>(kEntriesSize);
 }
 
+// getdents64(2) itself: readdir(3) asks three things more of a descriptor before it begins.
 const dirent* Listing::next() {
   static_assert(sizeof(dirent) == sizeof(dirent64) &&
                 offsetof(dirent, d_name) == offsetof(dirent64, d_name));

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -39,6 +40,22 @@ inline Result<std::string> read_file(const std::string& path, std::size_t most) 
 
 // All of the text; a descriptor that does not block is waited for. False: errno says why not.
 bool write_all(int fd, std::string_view text);
+
+// One write(2) to a file that is there, as procfs wants it. False: errno says why not.
+bool write_at_once(const std::string& path, std::string_view text);
+
+// Whatever it is, a symlink that leads nowhere too.
+bool is_there(const std::string& path);
+
+// A time of stat(2)'s or statx(2)'s.
+template <typename Time>
+std::int64_t nanoseconds(const Time& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// Whether the descriptor has one of poll(2)'s events now, or has come to its end; nothing is waited
+// for.
+bool is_ready(int fd, short events);
 
 // Whether nothing is there: any other failure of a call must not pass for that.
 constexpr bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }

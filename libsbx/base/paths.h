@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Absolute paths as texts; nothing is looked at.
+// Paths as texts, absolute ones but where it is said; nothing is looked at.
 #pragma once
 
 #include <string>
@@ -11,6 +11,16 @@ namespace sbx {
 inline std::string_view parent_of(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == 0 || slash == std::string_view::npos ? "/" : path.substr(0, slash);
+}
+
+// What stands before the last slash of a path of any kind, and behind it: "" and all of it where
+// there is none.
+constexpr std::string_view directory_part(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
+}
+constexpr std::string_view name_part(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
 }
 
 inline std::string join_path(std::string_view directory, std::string_view name) {

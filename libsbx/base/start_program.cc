@@ -16,8 +16,8 @@ namespace sbx {
 namespace {
 
 Error failed(const std::string& program, const char* call, int error) {
-  return Error{ErrorCode::kSetupFailed, program + ": " + call + ": " + errno_text(error), call,
-               "raise the limits of open files and processes", error};
+  return call_failed(ErrorCode::kSetupFailed, program + ": " + call, call,
+                     "raise the limits of open files and processes", error);
 }
 
 // Out of the way of what it will be: of the same number it would stay close-on-exec in an old libc.

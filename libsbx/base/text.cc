@@ -212,6 +212,27 @@ std::string unescape_octal(std::string_view text) {
   return out;
 }
 
+bool is_yes(std::string_view answer) {
+  const std::string said = lower_case(answer);
+  return said == "y" || said == "yes";
+}
+
+std::string shell_quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') out += "'\\'";  // ends the word, stands alone, and begins it again
+    out += c;
+  }
+  return out + "'";
+}
+
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_+=:,./-";
+  const bool is_plain = !text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos;
+  return is_plain ? std::string(text) : shell_quoted(text);
+}
+
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (;;) {
@@ -227,8 +248,12 @@ std::string and_more(std::size_t more) {
 }
 
 std::string join(std::span<const std::string> parts, std::string_view separator) {
+  return join({std::vector<std::string_view>(parts.begin(), parts.end())}, separator);
+}
+
+std::string join(std::span<const std::string_view> parts, std::string_view separator) {
   std::string out;
-  for (const std::string& part : parts) {
+  for (const std::string_view part : parts) {
     if (!out.empty()) out += separator;
     out += part;
   }

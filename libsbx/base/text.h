@@ -38,11 +38,19 @@ std::optional<std::int64_t> parse_count(std::string_view text, std::int64_t max)
 // Of ASCII alone.
 std::string lower_case(std::string_view text);
 
+// What a person said to a question that ends in "[y/N]": "y" or "yes", in either case.
+bool is_yes(std::string_view answer);
+
+// For a shell: in single quotes, and only where it needs them.
+std::string shell_quoted(std::string_view text);
+std::string shell_word(std::string_view text);
+
 std::vector<std::string_view> split(std::string_view text, char separator);
 // proc_pid_mountinfo(5) writes space, tab, newline and backslash as \040 and its like.
 std::string unescape_octal(std::string_view text);
 // " and 3 more" behind a list that was cut; empty for none.
 std::string and_more(std::size_t more);
 std::string join(std::span<const std::string> parts, std::string_view separator);
+std::string join(std::span<const std::string_view> parts, std::string_view separator);
 
 }  // namespace sbx

@@ -12,7 +12,6 @@ enum class Opt : std::uint8_t {
   kVersion,
   kArgs,
   kArgv0,
-  kLevelPrefix,
   kUnshareAll,
   kShareNet,
   kFlag,

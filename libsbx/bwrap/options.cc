@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/by_number.h"
 #include "bwrap/option_table.h"
 
 namespace sbx::bwrap {
@@ -346,7 +347,7 @@ class Parser {
         SBX_TRY(const int fd, number("fd", values[0]));
         Action& bind =
             add(name == "--ro-bind-fd" ? ActionKind::kRoBind : ActionKind::kBind, values[1]);
-        bind.source = "/proc/self/fd/" + std::to_string(fd);
+        bind.source = by_number(fd);
         bind.fd = fd;
         return {};
       }

@@ -291,10 +291,7 @@ Result<int> run_sandbox(const Options& options, const LaunchPlan& plan) {
   lifeline.write_end.reset();
   if (options.die_with_parent) {
     SBX_CHECK_OK(die_with_parent());
-    struct pollfd launcher {
-      lifeline.read_end.get(), 0, 0
-    };
-    if (::poll(&launcher, 1, 0) > 0) ::raise(SIGKILL);
+    if (is_ready(lifeline.read_end.get(), 0)) ::raise(SIGKILL);
   }
   return supervise(options, plan);
 }

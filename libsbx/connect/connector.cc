@@ -89,8 +89,8 @@ Result<std::unique_ptr<Connector>> Connector::create(
   made->is_waited_for_ = std::move(is_waited_for);
   made->events_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (made->events_.is_open()) return made;
-  return Error{ErrorCode::kSetupFailed, "eventfd: " + errno_text(errno), "eventfd",
-               "raise the limit of open files (ulimit -n)", errno};
+  return call_failed(ErrorCode::kSetupFailed, "eventfd", "eventfd",
+                     "raise the limit of open files (ulimit -n)");
 }
 
 // Those that were killed and had not ended yet. One whose file makes even its end wait stays here,

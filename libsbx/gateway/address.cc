@@ -58,23 +58,8 @@ std::string endpoint_text(const Endpoint& endpoint) {
 }
 
 SocketAddress to_sockaddr(const Endpoint& endpoint) {
-  SocketAddress result;
-  if (endpoint.address.is_v6) {
-    sockaddr_in6 raw{};
-    raw.sin6_family = AF_INET6;
-    raw.sin6_port = htons(endpoint.port);
-    std::memcpy(&raw.sin6_addr, endpoint.address.bytes.data(), 16);
-    std::memcpy(&result.storage, &raw, sizeof(raw));
-    result.length = sizeof(raw);
-    return result;
-  }
-  sockaddr_in raw{};
-  raw.sin_family = AF_INET;
-  raw.sin_port = htons(endpoint.port);
-  std::memcpy(&raw.sin_addr, endpoint.address.bytes.data(), 4);
-  std::memcpy(&result.storage, &raw, sizeof(raw));
-  result.length = sizeof(raw);
-  return result;
+  const IpAddress& address = endpoint.address;
+  return sys::socket_address(address.is_v6, endpoint.port, address.bytes.data());
 }
 
 std::optional<Endpoint> from_sockaddr(const sockaddr_storage& storage) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "model/address.h"
+#include "sys/calls.h"
 
 namespace sbx {
 
@@ -23,11 +24,7 @@ struct Endpoint {
 
 std::string endpoint_text(const Endpoint& endpoint);  // "192.0.2.1:80", "[2001:db8::1]:80"
 
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t length = 0;
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-};
+using sys::SocketAddress;
 SocketAddress to_sockaddr(const Endpoint& endpoint);
 // nullopt for other families.
 std::optional<Endpoint> from_sockaddr(const sockaddr_storage& storage);

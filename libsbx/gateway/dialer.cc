@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/files.h"
+
 namespace sbx {
 namespace {
 
@@ -47,10 +49,7 @@ bool Dialer::begin(const Endpoint& target) {
   if (!attempt->watch.is_on()) return false;
   attempts_.push_back(std::move(attempt));
   // A server on this machine has answered by now: what was accepted is made in the same step.
-  struct pollfd now {
-    started.socket.get(), POLLOUT, 0
-  };
-  if (poll(&now, 1, 0) > 0) on_connected(started);
+  if (is_ready(started.socket.get(), POLLOUT)) on_connected(started);
   return true;
 }
 

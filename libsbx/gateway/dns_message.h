@@ -14,14 +14,7 @@
 
 namespace sbx {
 
-enum class DnsType : std::uint16_t {
-  kA = 1,
-  kCname = 5,
-  kSoa = 6,
-  kPtr = 12,
-  kAaaa = 28,
-  kOpt = 41
-};
+enum class DnsType : std::uint16_t { kA = 1, kCname = 5, kSoa = 6, kAaaa = 28, kOpt = 41 };
 
 enum class DnsCode : std::uint8_t {
   kOk = 0,

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/files.h"
 #include "gateway/host_networks.h"
 #include "gateway/resolv_conf.h"
 
@@ -38,19 +39,10 @@ std::size_t connections_by_limit() {
   return std::min(room, kMostConnections);
 }
 
-Error system_error(const char* what, const char* call) {
-  const int error = errno;
-  return {.code = ErrorCode::kSetupFailed,
-          .message = std::string(what) + ": " + errno_text(error),
-          .where = call,
-          .hint = "",
-          .sys_errno = error};
-}
-
 Status make_non_blocking(int fd) {
   const int flags = fcntl(fd, F_GETFL);
   if (flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0) return {};
-  return system_error("cannot make a listener non-blocking", "fcntl");
+  return call_failed(ErrorCode::kSetupFailed, "cannot make a listener non-blocking", "fcntl");
 }
 
 }  // namespace
@@ -105,7 +97,8 @@ Status Gateway::add_dns(OwnedFd udp, OwnedFd tcp_listener) {
 Status Gateway::add(OwnedFd socket, std::function<OwnedFd()> dial, bool is_brief) {
   SBX_CHECK_OK(make_non_blocking(socket.get()));
   const auto bound = local_endpoint(socket.get());
-  if (!bound) return system_error("cannot read a listener's address", "getsockname");
+  if (!bound)
+    return call_failed(ErrorCode::kSetupFailed, "cannot read a listener's address", "getsockname");
   auto listener = std::make_shared<Listener>();
   Listener& added = *listener;
   int v6_only = 1;
@@ -117,7 +110,8 @@ Status Gateway::add(OwnedFd socket, std::function<OwnedFd()> dial, bool is_brief
   added.dial = std::move(dial);
   added.watch = context_.loop.watch(socket.get(), EPOLLIN,
                                     [this, &added](std::uint32_t) { on_accept(added); });
-  if (!added.watch.is_on()) return system_error("cannot watch a listener", "epoll_ctl");
+  if (!added.watch.is_on())
+    return call_failed(ErrorCode::kSetupFailed, "cannot watch a listener", "epoll_ctl");
   added.socket = std::move(socket);
   if (!added.dial) by_endpoint_[added.bound] = &added;
   prolong(added);
@@ -220,8 +214,7 @@ void Gateway::note_end() {
 bool Gateway::has_unsent() const {
   const bool is_queued =
       std::any_of(listeners_.begin(), listeners_.end(), [](const auto& listener) {
-        pollfd waiting{listener->socket.get(), POLLIN, 0};
-        return !listener->dial && poll(&waiting, 1, 0) > 0;
+        return !listener->dial && is_ready(listener->socket.get(), POLLIN);
       });
   return is_queued || std::any_of(connections_.begin(), connections_.end(),
                                   [](const auto& entry) { return entry.second->has_unsent(); });

@@ -39,9 +39,8 @@ Status write_file(int dirfd, const std::string& directory, const char* name,
     return {};
   }
   const int problem = errno;
-  return Error{ErrorCode::kSetupFailed,
-               "write " + value + " to " + directory + "/" + name + ": " + errno_text(problem),
-               "cgroup", "", problem};
+  return call_failed(ErrorCode::kSetupFailed, "write " + value + " to " + directory + "/" + name,
+                     "cgroup", "", problem);
 }
 
 struct CgroupMount {
@@ -258,8 +257,7 @@ CgroupFacts find_cgroup() {
 Result<std::string> new_box_path(const CgroupFacts& facts) {
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number) {
-    return Error{ErrorCode::kSetupFailed, "getrandom: " + errno_text(errno), "getrandom", "",
-                 errno};
+    return call_failed(ErrorCode::kSetupFailed, "getrandom", "getrandom");
   }
   return facts.base + "/sbx-" + std::to_string(::getpid()) + "-" + std::to_string(number);
 }
@@ -267,15 +265,13 @@ Result<std::string> new_box_path(const CgroupFacts& facts) {
 Result<CgroupBox> make_box(const std::string& path, const CgroupLimits& limits) {
   if (::mkdir(path.c_str(), 0700) != 0) {
     const int problem = errno;
-    return Error{ErrorCode::kSetupFailed, "mkdir " + path + ": " + errno_text(problem), "cgroup",
-                 "", problem};
+    return call_failed(ErrorCode::kSetupFailed, "mkdir " + path, "cgroup", "", problem);
   }
   CgroupBox box = open_box(path);
   if (!box.directory.is_open()) {
     const int problem = errno;
     ::rmdir(path.c_str());
-    return Error{ErrorCode::kSetupFailed, "open " + path + ": " + errno_text(problem), "cgroup", "",
-                 problem};
+    return call_failed(ErrorCode::kSetupFailed, "open " + path, "cgroup", "", problem);
   }
   if (Status written = write_limits(box, limits); !written.ok()) {
     ::rmdir(path.c_str());
@@ -296,8 +292,7 @@ Status enter_leaf(CgroupFacts& facts) {
   const std::string leaf = leaf_path(facts);
   if (::mkdir(leaf.c_str(), 0700) != 0 && errno != EEXIST) {
     const int problem = errno;
-    return Error{ErrorCode::kSetupFailed, "mkdir " + leaf + ": " + errno_text(problem), "cgroup",
-                 "", problem};
+    return call_failed(ErrorCode::kSetupFailed, "mkdir " + leaf, "cgroup", "", problem);
   }
   const OwnedFd leaf_fd(::open(leaf.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   const OwnedFd base_fd(::open(facts.base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -367,8 +362,7 @@ Status remove_box(const CgroupBox& box, int wait_ms) {
     if (::rmdir(box.path.c_str()) == 0 || errno == ENOENT) return {};
     const int problem = errno;
     if (problem != EBUSY || waited >= wait_ms) {
-      return Error{ErrorCode::kSetupFailed, "rmdir " + box.path + ": " + errno_text(problem),
-                   "cgroup", "", problem};
+      return call_failed(ErrorCode::kSetupFailed, "rmdir " + box.path, "cgroup", "", problem);
     }
     remove_children(box.directory.get(), 0);
     sleep_ms(5);

@@ -78,8 +78,6 @@ constexpr std::array<std::string_view, 3> kOpenedLater = {"libgcc_s.so.1", "libn
 constexpr std::array<const char*, 2> kLocaleTrees = {"/usr/lib/locale/C.utf8",
                                                      "/usr/lib/locale/C.UTF-8"};
 
-std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 // The first look that failed. Only what is not there, may not be looked at, or is of no use to
 // anybody is left out: a command that is missing for want of memory would be another one further
 // down PATH.
@@ -90,9 +88,8 @@ class Failure {
     const bool is_missing = std::find(kMissing.begin(), kMissing.end(), error) != kMissing.end();
     if (is_missing || !status_.ok()) return;
     const std::string where(path);
-    status_ =
-        Error{ErrorCode::kPathRefused, std::string(call) + "(" + where + "): " + errno_text(error),
-              where, "whether a program needs it is not known: run again", error};
+    status_ = call_failed(ErrorCode::kPathRefused, std::string(call) + "(" + where + ")", where,
+                          "whether a program needs it is not known: run again", error);
   }
   const Status& status() const { return status_; }
 
@@ -134,7 +131,7 @@ class Resolver {
   std::optional<RealPath> look_up(std::string_view path, int links) {
     const RealPath* parent = resolve(parent_of(path), links);
     if (parent == nullptr || !S_ISDIR(parent->mode)) return std::nullopt;
-    const std::string_view name = name_of(path);
+    const std::string_view name = name_part(path);
     if (name == ".") return *parent;
     if (name == "..") return RealPath{std::string(parent_of(parent->path)), S_IFDIR};
     RealPath real{join_path(parent->path, name), 0};
@@ -323,7 +320,7 @@ class Closure {
     }
     if (words.empty() || !words[0].starts_with('/')) return;
     add_program(words[0], depth + 1);
-    if (name_of(words[0]) != "env") return;
+    if (name_part(words[0]) != "env") return;
     const auto program = std::find_if(words.begin() + 1, words.end(), [](const std::string& word) {
       return !word.starts_with('-') && word.find('=') == std::string::npos;
     });
@@ -427,7 +424,7 @@ class Closure {
   }
 
   void add_companions(const std::string& real) {
-    const std::string name(name_of(real));
+    const std::string name(name_part(real));
     const std::string prefix(parent_of(parent_of(real)));
     for (const Companion& companion : kCompanions) {
       const bool fits =

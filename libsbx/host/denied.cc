@@ -90,9 +90,8 @@ class Search {
   // What may not be searched cannot be executed by a command of the same caller either.
   void note(const char* call, const std::string& path, int error = errno) {
     if (is_missing(error) || error == EACCES || !failure_.ok()) return;
-    failure_ =
-        Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
-              path, "whether a denied program is there is not known: run again", error};
+    failure_ = call_failed(ErrorCode::kPathRefused, std::string(call) + "(" + path + ")", path,
+                           "whether a denied program is there is not known: run again", error);
   }
 
   // Whether only root can change the path, the caller being somebody else. The write bit of a group

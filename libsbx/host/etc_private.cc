@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/paths.h"
 #include "host/looks.h"
 
 namespace sbx {
@@ -153,11 +154,6 @@ consteval bool is_each_named_once() {
 }
 static_assert(is_each_named_once());
 
-constexpr std::string_view directory_of(std::string_view name) {
-  const std::size_t slash = name.rfind('/');
-  return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
-}
-
 // The last component of a name in the list. It ends a literal.
 struct LastComponent {
   std::string_view text;
@@ -194,7 +190,7 @@ const std::vector<ListedDirectory>& listed_directories() {
   static const auto* const all = [] {
     auto* const made = new std::vector<ListedDirectory>;
     for (const PrivatePlace& place : kPrivate) {
-      const std::string_view own = directory_of(place.name);
+      const std::string_view own = directory_part(place.name);
       auto at = std::find_if(made->begin(), made->end(),
                              [&](const ListedDirectory& other) { return other.path == own; });
       if (at == made->end()) at = made->insert(at, {own, {}, {}});
@@ -228,9 +224,8 @@ class Search {
   void pass_over(const char* call, const std::string& path, int error = errno) {
     if (is_missing(error) || error == EACCES || error == ELOOP) return;
     if (failure_.ok()) {
-      failure_ =
-          Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
-                path, "what is private there is not known: run again", error};
+      failure_ = call_failed(ErrorCode::kPathRefused, std::string(call) + "(" + path + ")", path,
+                             "what is private there is not known: run again", error);
     }
   }
 

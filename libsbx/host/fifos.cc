@@ -18,8 +18,8 @@ namespace {
 
 Error look_failed(const char* call, const std::string& path) {
   const int error = errno;
-  return Error{ErrorCode::kSetupFailed, std::string(call) + "(" + path + "): " + errno_text(error),
-               path, "", error};
+  return call_failed(ErrorCode::kSetupFailed, std::string(call) + "(" + path + ")", path, "",
+                     error);
 }
 
 // What is gone by now, no directory any more, or closed to the caller. Anything else could leave a

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/files.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -39,23 +40,11 @@ std::string swapped(std::uint32_t id) {
   return lines;
 }
 
-bool write_whole(const std::string& path, std::string_view text) {
-  const OwnedFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  return fd.is_open() &&
-         write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-}
-
 // Alone in a user namespace, with the caller's memory, until it is killed.
 int wait_for_the_end(void* caller) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   while (getppid() == *static_cast<const pid_t*>(caller)) pause();
   return 0;
-}
-
-Error failed(const char* call) {
-  const int error = errno;
-  return Error{ErrorCode::kLayerUnavailable, std::string(call) + ": " + errno_text(error), "", "",
-               error};
 }
 
 }  // namespace
@@ -78,17 +67,18 @@ Result<IdMap> IdMap::make(const std::string& uids, const std::string& gids) {
   const int refused = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = refused;
-  if (pid < 0) return failed("clone(CLONE_NEWUSER)");
+  if (pid < 0) return call_failed(ErrorCode::kLayerUnavailable, "clone(CLONE_NEWUSER)");
   const std::string directory = "/proc/" + std::to_string(pid);
-  const bool is_mapped = write_whole(directory + "/setgroups", "deny") &&
-                         write_whole(directory + "/uid_map", uids) &&
-                         write_whole(directory + "/gid_map", gids);
+  const bool is_mapped = write_at_once(directory + "/setgroups", "deny") &&
+                         write_at_once(directory + "/uid_map", uids) &&
+                         write_at_once(directory + "/gid_map", gids);
   OwnedFd map(is_mapped ? open((directory + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC) : -1);
   const int error = errno;
   kill(pid, SIGKILL);
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) continue;
   errno = error;
-  if (!map.is_open()) return failed("the maps of a user namespace");
+  if (!map.is_open())
+    return call_failed(ErrorCode::kLayerUnavailable, "the maps of a user namespace");
   IdMap made;
   made.map_ = std::make_shared<const OwnedFd>(std::move(map));
   return made;
@@ -98,11 +88,11 @@ Result<OwnedFd> IdMap::tree(int file, std::uint64_t attributes) const {
   OwnedFd tree(sys::open_tree(
       file, "",
       sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtEmptyPath | sys::kAtRecursive));
-  if (!tree.is_open()) return failed("open_tree");
+  if (!tree.is_open()) return call_failed(ErrorCode::kLayerUnavailable, "open_tree");
   const sys::MountAttr attr{attributes | sys::kMountAttrIdmap, 0, MS_PRIVATE,
                             static_cast<std::uint64_t>(map_->get())};
   if (sys::mount_setattr(tree.get(), "", sys::kAtEmptyPath | sys::kAtRecursive, attr) != 0) {
-    return failed("mount_setattr(MOUNT_ATTR_IDMAP)");
+    return call_failed(ErrorCode::kLayerUnavailable, "mount_setattr(MOUNT_ATTR_IDMAP)");
   }
   return tree;
 }

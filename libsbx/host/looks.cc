@@ -40,8 +40,8 @@ Node node_at(const std::string& path) {
 }
 
 Error look_failed(const char* call, const std::string& path, int error) {
-  return Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
-               path, "what is to be hidden or held there is not known: run again", error};
+  return call_failed(ErrorCode::kPathRefused, std::string(call) + "(" + path + ")", path,
+                     "what is to be hidden or held there is not known: run again", error);
 }
 
 void Looks::fail(const char* call, const std::string& path, int error) {

@@ -34,9 +34,8 @@ constexpr int kMaxModuleDepth = 8;        // their names may hold slashes, and t
 // What cannot be looked at must not pass for missing: it would not be protected.
 void note_failure(const char* call, const std::string& path, int error, Status& failure) {
   if (is_missing(error) || !failure.ok()) return;
-  failure =
-      Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
-            path, "whether a protected path is there is not known", error};
+  failure = call_failed(ErrorCode::kPathRefused, std::string(call) + "(" + path + ")", path,
+                        "whether a protected path is there is not known", error);
 }
 
 Node look(const std::string& path, Status& failure) {

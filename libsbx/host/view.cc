@@ -366,8 +366,7 @@ Status list_directory(View& view, const std::string& directory) {
   if (view.listings.contains(directory)) return {};
   Listing listing(directory);
   if (!listing.is_open()) {
-    return Error{ErrorCode::kPathRefused, "opendir(" + directory + "): " + errno_text(errno),
-                 directory, "", errno};
+    return call_failed(ErrorCode::kPathRefused, "opendir(" + directory + ")", directory);
   }
   std::vector<Node> entries;
   Looks looks;

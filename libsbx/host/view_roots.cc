@@ -153,9 +153,8 @@ class Roots {
                  root.access == Access::kReadWrite;
         });
     if (!is_root || faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0) return {};
-    return Error{ErrorCode::kPathRefused,
-                 "the workspace " + path + " cannot be entered: " + errno_text(errno), path,
-                 "choose another with --workspace", errno};
+    return call_failed(ErrorCode::kPathRefused, "the workspace " + path + " cannot be entered",
+                       path, "choose another with --workspace");
   }
 
   // A file that a root of its own makes writable, within a writable directory, is no mount point:
@@ -267,9 +266,8 @@ class Roots {
       const int error = base.error().sys_errno;
       const bool is_closed = error == EACCES && is_closed_to_us(head);
       if (is_missing(error) || is_closed) return {};
-      return Error{ErrorCode::kPathRefused,
-                   "cannot be looked at: " + head + ": " + errno_text(error), root.where,
-                   "name a directory that can be searched", error};
+      return call_failed(ErrorCode::kPathRefused, "cannot be looked at: " + head, root.where,
+                         "name a directory that can be searched", error);
     }
     const bool may_miss = root.access == Access::kReadWrite;
     View::Pattern pattern{{base.value(), root.path.substr(root.pattern_at)},

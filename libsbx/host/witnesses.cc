@@ -19,10 +19,6 @@ namespace {
 // change be told by them.
 constexpr std::int64_t kRestNs = 100'000'000;
 
-std::int64_t nanoseconds(const struct timespec& time) {
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
 bool has_rested(const struct stat& info) {
   struct timespec now {};
   return clock_gettime(CLOCK_REALTIME, &now) == 0 &&

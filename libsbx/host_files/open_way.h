@@ -13,7 +13,6 @@ namespace sbx {
 // The directory that holds `path`, reached through no symlink (ELOOP): others may have put one in
 // since the path was looked at. Closed where errno says why.
 OwnedFd open_parent(const std::string& path);
-inline std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 using PathChange = std::function<bool(const std::string& path)>;
 

@@ -19,9 +19,9 @@ namespace sbx {
 namespace {
 
 Error spill_failed(const std::string& what, int error) {
-  return Error{ErrorCode::kSpillFailed,
-               "the full log cannot be written: " + what + ": " + errno_text(error),
-               "output.spill_mb", "make room on its disk, or set output.spill_mb to 0", error};
+  return call_failed(ErrorCode::kSpillFailed, "the full log cannot be written: " + what,
+                     "output.spill_mb", "make room on its disk, or set output.spill_mb to 0",
+                     error);
 }
 
 bool is_log(std::string_view name) { return name.starts_with("run-") && name.ends_with(".log"); }

@@ -71,7 +71,7 @@ bool remove_stub(const OwnedFd& parent, const std::string& name, const OwnedFd& 
 
 bool remove_at(const std::string& path, const OwnedFd& stub) {
   return with_open_way(path, [&stub](const std::string& at) {
-    return remove_stub(open_parent(at), name_of(at), stub);
+    return remove_stub(open_parent(at), std::string(name_part(at)), stub);
   });
 }
 
@@ -85,7 +85,7 @@ std::string place_of(const OwnedFd& stub) {
 // Whether a process that is gone has left nothing there that can be removed.
 bool is_removed(const std::string& path) {
   const OwnedFd parent = open_parent(path);
-  const std::string name = name_of(path);
+  const std::string name(name_part(path));
   struct stat info {};
   if (!parent.is_open() || fstatat(parent.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
     return errno != EACCES;
@@ -109,7 +109,7 @@ void give_up(int fd) {
 
 Status Stubs::make(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
-    const std::string name = name_of(path);
+    const std::string name(name_part(path));
     OwnedFd parent;
     const auto make_it = [&](const std::string&) {
       parent = open_parent(path);

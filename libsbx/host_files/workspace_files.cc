@@ -19,6 +19,7 @@
 #include "base/files.h"
 #include "base/hex.h"
 #include "base/owned_fd.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "host/owners.h"
 #include "host_files/watchdog.h"
@@ -43,9 +44,9 @@ Error refused(std::size_t index, const std::string& path, const std::string& why
 
 Error failed(std::size_t index, const std::string& path, const char* call) {
   const int error = errno;
-  return Error{ErrorCode::kSetupFailed,
-               std::string(call) + "(" + escape_control_bytes(path) + "): " + errno_text(error),
-               where_of(index, "path"), "no file of the request was written", error};
+  return call_failed(ErrorCode::kSetupFailed,
+                     std::string(call) + "(" + escape_control_bytes(path) + ")",
+                     where_of(index, "path"), "no file of the request was written", error);
 }
 
 // "./a//b" → "a/b". Errors: kPathRefused.
@@ -64,12 +65,6 @@ Result<std::string> inner_path(std::size_t index, const std::string& path) {
   }
   return normal.value().substr(1);
 }
-
-std::string_view directory_of(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? "" : path.substr(0, slash);
-}
-std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // Beneath `dir`, through no symlink. `flags` without O_CLOEXEC.
 OwnedFd open_beneath(int dir, const std::string& path, int flags) {
@@ -191,8 +186,8 @@ class FileWriter {
       targets_.push_back({std::move(path), "", State::kChecked});
     }
     for (std::size_t i = 0; i < targets_.size(); ++i) {
-      std::string_view above = directory_of(targets_[i].path);
-      for (; !above.empty(); above = directory_of(above)) {
+      std::string_view above = directory_part(targets_[i].path);
+      for (; !above.empty(); above = directory_part(above)) {
         if (seen.contains(above)) {
           return refused(i, targets_[i].path, "lies below another file of the list");
         }
@@ -204,18 +199,18 @@ class FileWriter {
   Status check_place(std::size_t index) const {
     const std::string& path = targets_[index].path;
     SBX_CHECK_OK(check_policy(index, whole(path)));
-    std::string above(directory_of(path));
+    std::string above(directory_part(path));
     OwnedFd parent = open_existing(above);
     if (!parent.is_open() && errno != ENOENT) return bad_parent(index, path);
     if (!parent.is_open()) {
       // Its deepest parent that exists must be a directory in which one can be made.
       for (; !parent.is_open() && errno == ENOENT; parent = open_existing(above)) {
-        above = directory_of(above);
+        above = directory_part(above);
       }
       return parent.is_open() ? Status{} : Status{bad_parent(index, path)};
     }
     struct stat info {};
-    if (fstatat(parent.get(), name_of(path).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (fstatat(parent.get(), name_part(path).data(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
       return errno == ENOENT ? Status{} : Status{failed(index, path, "fstatat")};
     }
     return check_kind(index, path, info.st_mode);
@@ -307,7 +302,7 @@ class FileWriter {
     std::set<std::string_view> seen;
     std::size_t size = 0;
     for (const Target& target : targets_) {
-      const std::string_view directory = directory_of(target.path);
+      const std::string_view directory = directory_part(target.path);
       if (!seen.insert(directory).second) continue;
       out.push_back(top + "/" + std::string(directory) + "/" + prefix_);
       size += out.back().size();
@@ -323,7 +318,7 @@ class FileWriter {
     for (std::size_t i = 0; i < targets_.size(); ++i) SBX_CHECK_OK(commit(i));
     for (const Target& target : targets_) {
       if (target.state != State::kReplaced) continue;
-      const OwnedFd parent = open_existing(std::string(directory_of(target.path)));
+      const OwnedFd parent = open_existing(std::string(directory_part(target.path)));
       if (parent.is_open()) unlinkat(parent.get(), target.staged.c_str(), 0);
     }
     return {};
@@ -363,7 +358,7 @@ class FileWriter {
 
   Status stage(std::size_t index) {
     Target& target = targets_[index];
-    SBX_TRY(const OwnedFd parent, make_directory(index, std::string(directory_of(target.path))));
+    SBX_TRY(const OwnedFd parent, make_directory(index, std::string(directory_part(target.path))));
     target.staged = staged_name();
     const OwnedFd file(openat(parent.get(), target.staged.c_str(),
                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -381,10 +376,10 @@ class FileWriter {
 
   Status commit(std::size_t index) {
     Target& target = targets_[index];
-    const OwnedFd parent = open_existing(std::string(directory_of(target.path)));
+    const OwnedFd parent = open_existing(std::string(directory_part(target.path)));
     if (!parent.is_open()) return bad_parent(index, target.path);
     const int dir = parent.get();
-    const std::string name = name_of(target.path);
+    const std::string name(name_part(target.path));
     if (renameat2(dir, target.staged.c_str(), dir, name.c_str(), RENAME_NOREPLACE) == 0) {
       target.state = State::kMade;
       return {};
@@ -427,9 +422,9 @@ class FileWriter {
   void undo() {
     for (auto target = targets_.rbegin(); target != targets_.rend(); ++target) {
       if (target->state == State::kChecked) continue;
-      const OwnedFd parent = open_existing(std::string(directory_of(target->path)));
+      const OwnedFd parent = open_existing(std::string(directory_part(target->path)));
       if (!parent.is_open()) continue;
-      const std::string name = name_of(target->path);
+      const std::string name(name_part(target->path));
       if (target->state == State::kStaged) unlinkat(parent.get(), target->staged.c_str(), 0);
       if (target->state == State::kMade) unlinkat(parent.get(), name.c_str(), 0);
       if (target->state == State::kReplaced) {
@@ -437,8 +432,8 @@ class FileWriter {
       }
     }
     for (auto path = made_.rbegin(); path != made_.rend(); ++path) {
-      const OwnedFd parent = open_existing(std::string(directory_of(*path)));
-      if (parent.is_open()) unlinkat(parent.get(), name_of(*path).c_str(), AT_REMOVEDIR);
+      const OwnedFd parent = open_existing(std::string(directory_part(*path)));
+      if (parent.is_open()) unlinkat(parent.get(), name_part(*path).data(), AT_REMOVEDIR);
     }
   }
 

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/ascii.h"
+#include "base/hex.h"
 #include "base/text.h"
 #include "profile/forms.h"
 
@@ -307,9 +308,8 @@ Result<std::size_t> ChunkReader::read(std::string_view bytes, std::string& out, 
 
 std::string chunk_text(std::string_view data) {
   if (data.empty()) return {};
-  static constexpr std::string_view kDigits = "0123456789abcdef";
   std::string size;
-  for (std::size_t n = data.size(); n > 0; n /= 16) size.insert(size.begin(), kDigits[n % 16]);
+  for (std::size_t n = data.size(); n > 0; n /= 16) size.insert(size.begin(), kHexDigits[n % 16]);
   std::string text = std::move(size) + "\r\n";
   text += data;
   return text + "\r\n";

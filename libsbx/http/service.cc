@@ -48,7 +48,7 @@ Status Service::open() {
   fcntl(control_.get(), F_SETFL, O_NONBLOCK);
   watch_ = loop_.watch(control_.get(), EPOLLIN, [this](std::uint32_t) { on_control(); });
   if (watch_.is_on()) return {};
-  return Error{ErrorCode::kSetupFailed, "epoll_ctl: " + errno_text(errno), "epoll_ctl", "", errno};
+  return call_failed(ErrorCode::kSetupFailed, "epoll_ctl", "epoll_ctl");
 }
 
 void Service::run() {

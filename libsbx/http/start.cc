@@ -24,18 +24,13 @@ namespace {
 constexpr std::size_t kMostFile = std::size_t{16} << 20;
 constexpr std::size_t kLeastSearched = 6;
 
-Error failed(const char* call) {
-  return Error{ErrorCode::kSetupFailed, std::string(call) + ": " + errno_text(errno), "", "",
-               errno};
-}
-
 Result<std::string> whole(const OwnedFd& file) {
   lseek(file.get(), 0, SEEK_SET);
   return read_up_to(file.get(), kMostFile);
 }
 
 Status write_whole(int fd, std::string_view text) {
-  return write_all(fd, text) ? Status() : failed("write");
+  return write_all(fd, text) ? Status() : call_failed(ErrorCode::kSetupFailed, "write");
 }
 
 Result<NetworkProfile> read_rules(std::string_view text) {
@@ -138,14 +133,12 @@ std::vector<std::string> variables_with(const std::vector<BoundSecret>& secrets,
   return names;
 }
 
-std::vector<HostRule> hosts_of(const NetworkProfile& network) {
+std::vector<HostRule> hosts_of(const Started& started) {
   std::vector<HostRule> hosts;
-  for (const HttpRule& rule : network.http) {
+  for (const HttpRule& rule : started.network.http) {
     if (auto host = parse_host_rule(rule.host)) hosts.push_back(std::move(*host));
   }
-  for (const Credential& credential : network.credentials) {
-    if (auto host = parse_host_rule(credential.host)) hosts.push_back(std::move(*host));
-  }
+  for (const BoundSecret& secret : started.secrets) hosts.push_back(secret.host);
   return hosts;
 }
 
@@ -164,7 +157,7 @@ Result<Started> start(StartFiles files) {
   SBX_TRY(const std::string state, whole(files.state));
   if (state.empty()) {
     SBX_CHECK_OK(bind_secrets(out, environment, nullptr));
-    SBX_TRY(out.authority, Authority::make(hosts_of(out.network), store.get()));
+    SBX_TRY(out.authority, Authority::make(hosts_of(out), store.get()));
     SBX_CHECK_OK(write_state(files.state, *out.authority, out.secrets));
     out.state = std::move(files.state);
   } else {
@@ -175,7 +168,7 @@ Result<Started> start(StartFiles files) {
       read_environment(std::string_view(rules).substr(std::min(rules.find('\0'), rules.size())));
   for (std::string& name : variables_with(out.secrets, set)) out.dropped.push_back(std::move(name));
   out.bundle.reset(memfd_create("trust", MFD_CLOEXEC));
-  if (!out.bundle.is_open()) return failed("memfd_create");
+  if (!out.bundle.is_open()) return call_failed(ErrorCode::kSetupFailed, "memfd_create");
   // Programs inside hold what stays opaque against the system's as well.
   if (const auto system = read_authorities(files.trust_path);
       system.ok() && authorities.find(system.value()) == std::string::npos) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/percent.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -28,9 +29,6 @@ struct Segment {
   std::string decoded;  // to the last byte
   bool was_escaped = false;
 };
-
-// Whatever the sign of a char is.
-bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
 
 // What a server that decodes twice would make something else of; its own escapes may be escaped.
 bool is_escaped_twice(std::string_view decoded) {

@@ -23,21 +23,12 @@
 #include <string>
 #include <vector>
 
+#include "base/files.h"
+
 namespace sbx {
 namespace {
 
-Error failed(const char* call) {
-  return Error{ErrorCode::kSetupFailed, std::string(call) + ": " + errno_text(errno), call, "",
-               errno};
-}
-
-bool write_file(const char* path, const std::string& text) {
-  const int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool is_written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  close(fd);
-  return is_written;
-}
+Error failed(const char* call) { return call_failed(ErrorCode::kSetupFailed, call, call); }
 
 // A user namespace first, which root needs as well where it lacks the capability.
 bool unshare_all() {
@@ -45,9 +36,9 @@ bool unshare_all() {
   const uid_t uid = geteuid();
   const gid_t gid = getegid();
   if (unshare(CLONE_NEWUSER | kAll) != 0) return unshare(kAll) == 0;
-  write_file("/proc/self/setgroups", "deny");
-  write_file("/proc/self/uid_map", "0 " + std::to_string(uid) + " 1");
-  write_file("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1");
+  write_at_once("/proc/self/setgroups", "deny");
+  write_at_once("/proc/self/uid_map", "0 " + std::to_string(uid) + " 1");
+  write_at_once("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1");
   return true;
 }
 

@@ -47,15 +47,6 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
   return nearest ? "did you mean \"" + std::string(*nearest) + "\"?" : "";
 }
 
-std::string one_of(std::span<const std::string_view> names) {
-  std::string text;
-  for (const std::string_view name : names) {
-    if (!text.empty()) text += ", ";
-    text += name;
-  }
-  return text;
-}
-
 std::string article_for(const json& value) {
   switch (value.type()) {
     case json::value_t::null:
@@ -130,7 +121,7 @@ class Walk {
       for (const FieldSpec& field : spec.fields) known.push_back(field.name);
       hint = did_you_mean(key, known);
       if (hint.empty())
-        hint = known.empty() ? "no key is known here" : "known here: " + one_of(known);
+        hint = known.empty() ? "no key is known here" : "known here: " + join(known, ", ");
     }
     add(ErrorCode::kUnknownField, "unknown key " + quoted(key), std::move(hint), place);
   }
@@ -194,10 +185,10 @@ class Walk {
   }
 
   void choice(const json& value, const ValueSpec& spec, const Place* place) {
-    if (!value.is_string()) return wrong_type(value, "one of " + one_of(spec.names), place);
+    if (!value.is_string()) return wrong_type(value, "one of " + join(spec.names, ", "), place);
     const std::string_view name = value.get_ref<const std::string&>();
     if (std::find(spec.names.begin(), spec.names.end(), name) != spec.names.end()) return;
-    add(ErrorCode::kBadValue, quoted(name) + " is not one of " + one_of(spec.names),
+    add(ErrorCode::kBadValue, quoted(name) + " is not one of " + join(spec.names, ", "),
         did_you_mean(name, spec.names), place);
   }
 

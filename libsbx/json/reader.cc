@@ -17,6 +17,7 @@
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "json/scan.h"
+#include "json/text_at.h"
 #include "json/writer.h"
 
 namespace sbx {
@@ -379,6 +380,11 @@ void change_escaped_strings(std::string& json,
     done = begin + places[i].size();
   }
   if (done > 0) json = out.append(text.substr(done));
+}
+
+Error read_error(const nlohmann::json& written, ErrorCode otherwise) {
+  return {error_code_of(text_at(written, "code")).value_or(otherwise), text_at(written, "message"),
+          text_at(written, "where"), text_at(written, "hint")};
 }
 
 void append_to_pointer(std::string& pointer, std::string_view key) {

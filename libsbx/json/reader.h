@@ -33,6 +33,10 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text);
 void change_escaped_strings(std::string& json,
                             const std::function<void(const std::vector<std::string*>&)>& change);
 
+// {"code","message","where","hint"}, as we write an error; `otherwise` stands for a code that is
+// none of ours.
+Error read_error(const nlohmann::json& written, ErrorCode otherwise);
+
 // Adds "/key" to an RFC 6901 pointer, with ~ and / escaped.
 void append_to_pointer(std::string& pointer, std::string_view key);
 

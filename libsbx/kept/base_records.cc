@@ -27,10 +27,6 @@ constexpr std::size_t kMostRecords = std::size_t{2} << 30;
 // Beyond it a file is known by its number, size and times: reading it would hold a server up.
 constexpr std::int64_t kMostDigested = std::int64_t{128} << 20;
 
-std::int64_t nanoseconds(const struct timespec& time) {
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
 constexpr std::string_view kByStat = "stat:";
 constexpr std::string_view kOfAnyCopy = "stat:0.";
 

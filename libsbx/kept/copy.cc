@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/by_number.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "host_files/user_attributes.h"
@@ -40,10 +41,6 @@ constexpr std::size_t kMostWaiting = 64;  // files, each with the directories th
 constexpr std::size_t kStackBytes = std::size_t{512} << 10;
 constexpr off_t kMostAtOnce = off_t{64} << 20;  // in bytes, before it is heard what ends a copy
 
-std::int64_t copy_stamp(const struct stat& info) {
-  return std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
-}
-
 int threads_by_processors() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
@@ -55,7 +52,7 @@ bool set_mode(int dirfd, const std::string& name, mode_t mode) {
   const OwnedFd handle(openat(dirfd, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!handle.is_open() || fstat(handle.get(), &info) != 0 || S_ISLNK(info.st_mode)) return false;
-  return chmod(("/proc/self/fd/" + std::to_string(handle.get())).c_str(), mode) == 0;
+  return chmod(by_number(handle.get()).c_str(), mode) == 0;
 }
 
 struct Directory {
@@ -315,7 +312,8 @@ class Copier {
   void stamp_again() {
     for (const std::string& path : relinked_) {
       struct stat info {};
-      if (stat_beneath(to_, path, info)) records_.stamp(copy_.root, path, copy_stamp(info));
+      if (stat_beneath(to_, path, info))
+        records_.stamp(copy_.root, path, nanoseconds(info.st_ctim));
     }
   }
 
@@ -416,7 +414,7 @@ class Copier {
     BaseRecord known = copy_.is_own ? BaseRecord() : look_at_real(real_, path);
     struct stat made {};
     if (fstatat(in.to.get(), name.c_str(), &made, AT_SYMLINK_NOFOLLOW) == 0) {
-      known.stamp = copy_stamp(made);
+      known.stamp = nanoseconds(made.st_ctim);
     }
     const Lock lock(mutex_);
     records_.add(copy_.root, path, known);

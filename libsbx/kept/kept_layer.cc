@@ -26,10 +26,6 @@
 namespace sbx {
 namespace {
 
-std::int64_t nanoseconds(std::int64_t seconds, std::int64_t rest) {
-  return seconds * 1'000'000'000 + rest;
-}
-
 std::int64_t made_at(int root, const std::string& path) {
   const OwnedFd handle(open_beneath(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct statx info {};
@@ -37,7 +33,7 @@ std::int64_t made_at(int root, const std::string& path) {
       (info.stx_mask & STATX_BTIME) == 0) {
     return 0;
   }
-  return nanoseconds(info.stx_btime.tv_sec, info.stx_btime.tv_nsec);
+  return nanoseconds(info.stx_btime);
 }
 
 // When the entry came to be in the layer, at the earliest; what is not known is long ago. It may be
@@ -53,9 +49,8 @@ std::int64_t touched_at(int root, const std::string& path, std::int64_t begun_ns
 bool was_moved(int real, const std::string& path, std::int64_t touched_ns) {
   struct stat info {};
   if (!stat_beneath(real, path, info) || !S_ISDIR(info.st_mode)) return false;
-  const std::int64_t changed_ns = nanoseconds(info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
-  return changed_ns >= touched_ns &&
-         changed_ns != nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+  const std::int64_t changed_ns = nanoseconds(info.st_ctim);
+  return changed_ns >= touched_ns && changed_ns != nanoseconds(info.st_mtim);
 }
 
 // Whether the layer's entry is what the real file is but for its times.
@@ -393,7 +388,7 @@ std::string KeptLayer::run_mark() const { return store_.epoch(state_.stack.back(
 std::int64_t KeptLayer::run_begun() const {
   struct stat info {};
   if (stat(run_mark().c_str(), &info) != 0) return INT64_MAX;
-  return nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+  return nanoseconds(info.st_mtim);
 }
 
 Status KeptLayer::begin() {
@@ -452,9 +447,8 @@ void KeptLayer::note_root(std::size_t root) {
     if (known != nullptr && known->is_hidden && !lies_in(entry.path, hidden)) hidden = entry.path;
     // What has been hidden before was noted then, with all that was in it. (The time of a removal
     // tells nothing: the kernel's next mount changes it.)
-    if (known != nullptr &&
-        (known->kind != BaseRecord::kDirectory || known->is_hidden ||
-         nanoseconds(entry.info.st_ctim.tv_sec, entry.info.st_ctim.tv_nsec) < begun_ns)) {
+    if (known != nullptr && (known->kind != BaseRecord::kDirectory || known->is_hidden ||
+                             nanoseconds(entry.info.st_ctim) < begun_ns)) {
       return true;
     }
     // Not asked for most files, which are new.
@@ -556,8 +550,7 @@ bool KeptLayer::list_root(std::size_t root, const BaseRecords& linked, std::vect
       parted_.note(repair_utf8(host + "/" + entry.path));
     }
     const BaseRecord* const known = base_.find(root, entry.path);
-    if (is_copy && known != nullptr &&
-        known->stamp == nanoseconds(entry.info.st_ctim.tv_sec, entry.info.st_ctim.tv_nsec)) {
+    if (is_copy && known != nullptr && known->stamp == nanoseconds(entry.info.st_ctim)) {
       return true;
     }
     struct stat lower {};

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <map>
 
+#include "base/by_number.h"
 #include "base/files.h"
 #include "host_files/changes.h"
 #include "sys/calls.h"
@@ -28,8 +29,7 @@ class Walker {
     for (std::size_t i = 0; i < levels_.size(); ++i) all.push_back(i);
     const bool is_whole = walk("", all, 0) && is_whole_;
     for (const Opened& one : opened_) {
-      const Result<std::string> level =
-          real_path("/proc/self/fd/" + std::to_string(levels_[one.level].get()));
+      const Result<std::string> level = real_path(by_number(levels_[one.level].get()));
       if (level.ok()) kept_->add(level.value() + "/" + one.path, one.mode);
     }
     return is_whole;
@@ -53,8 +53,7 @@ class Walker {
                                       : open_beneath(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat info {};
     if (!handle.is_open() || fstat(handle.get(), &info) != 0) return -1;
-    const std::string by_number = "/proc/self/fd/" + std::to_string(handle.get());
-    if (chmod(by_number.c_str(), info.st_mode | 0500) != 0) return -1;
+    if (chmod(by_number(handle.get()).c_str(), info.st_mode | 0500) != 0) return -1;
     fd = open_beneath(root, name, kFlags);
     opened_.emplace_back(level, path, info.st_mode & 07777);
     return fd;

@@ -193,10 +193,7 @@ int waiting_signal() {
 }
 
 bool is_told_to_end(int owner_pidfd) {
-  struct pollfd owner {
-    owner_pidfd, POLLIN, 0
-  };
-  return waiting_signal() != 0 || (owner_pidfd >= 0 && poll(&owner, 1, 0) == 1);
+  return waiting_signal() != 0 || is_ready(owner_pidfd, POLLIN);
 }
 
 Error told_to_end() {
@@ -205,11 +202,11 @@ Error told_to_end() {
 }
 
 Error layer_failure(const std::string& call, int error) {
-  return Error{ErrorCode::kSetupFailed, call + ": " + errno_text(error), "layer",
-               error == ENOSPC || error == EDQUOT
-                   ? "free some space, or discard layers that are not needed"
-                   : "make it writable, or set XDG_STATE_HOME to a directory of your own",
-               error};
+  return call_failed(ErrorCode::kSetupFailed, call, "layer",
+                     error == ENOSPC || error == EDQUOT
+                         ? "free some space, or discard layers that are not needed"
+                         : "make it writable, or set XDG_STATE_HOME to a directory of your own",
+                     error);
 }
 
 Status check_layer_name(const std::string& name, const std::string& where) {
@@ -376,8 +373,8 @@ Status make_part(const LayerStore& store, const std::string& epoch, const LayerS
   if (stat(state.roots[root].c_str(), &real) != 0 &&
       (state.stack.empty() ||
        stat((store.part(state.stack.back(), root) + top).c_str(), &real) != 0)) {
-    return Error{ErrorCode::kSetupFailed, "stat(" + state.roots[root] + "): " + errno_text(errno),
-                 "layer", "the layer lies over it: make it again, or discard the layer", errno};
+    return call_failed(ErrorCode::kSetupFailed, "stat(" + state.roots[root] + ")", "layer",
+                       "the layer lies over it: make it again, or discard the layer");
   }
   SBX_CHECK_OK(make_directory(part, 0700));
   SBX_CHECK_OK(make_directory(part + top, real.st_mode & 0777));

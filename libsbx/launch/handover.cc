@@ -84,8 +84,7 @@ Status hand_over(Spawned& spawned, const LaunchPlan& plan, const int (&standard)
   FdMessage<3> message(&byte, 1);
   if (message.send(spawned.control.get(), standard, 3) == 1) return {};
   const int error = errno;
-  return Error{ErrorCode::kSetupFailed, "sendmsg(control): " + errno_text(error), "sendmsg", "",
-               error};
+  return call_failed(ErrorCode::kSetupFailed, "sendmsg(control)", "sendmsg", "", error);
 }
 
 int await_command(CommandSlot& slot, int control) noexcept {

@@ -104,31 +104,6 @@ bool write_setting(const char* path, const char* value) {
   return written;
 }
 
-struct Address {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-};
-
-Address address_of(bool is_v6, std::uint16_t port, const std::uint8_t* bytes) {
-  Address address;
-  if (is_v6) {
-    sockaddr_in6 in6{};
-    in6.sin6_family = AF_INET6;
-    in6.sin6_port = htons(port);
-    std::memcpy(&in6.sin6_addr, bytes, sizeof in6.sin6_addr);
-    std::memcpy(&address.storage, &in6, sizeof in6);
-    address.size = sizeof in6;
-  } else {
-    sockaddr_in in4{};
-    in4.sin_family = AF_INET;
-    in4.sin_port = htons(port);
-    std::memcpy(&in4.sin_addr, bytes, sizeof in4.sin_addr);
-    std::memcpy(&address.storage, &in4, sizeof in4);
-    address.size = sizeof in4;
-  }
-  return address;
-}
-
 void set_option(int socket, int level, int name) {
   ::setsockopt(socket, level, name, &kOn, sizeof kOn);
 }
@@ -144,8 +119,8 @@ int bound(int socket, bool is_v6, std::uint16_t port, const std::uint8_t* bytes,
   }
   if (is_udp)
     set_option(socket, is_v6 ? IPPROTO_IPV6 : IPPROTO_IP, is_v6 ? IPV6_RECVPKTINFO : IP_PKTINFO);
-  const Address address = address_of(is_v6, port, bytes);
-  if (::bind(socket, reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0 &&
+  const sys::SocketAddress address = sys::socket_address(is_v6, port, bytes);
+  if (::bind(socket, address.get(), address.length) == 0 &&
       (is_udp || ::listen(socket, SOMAXCONN) == 0)) {
     return socket;
   }

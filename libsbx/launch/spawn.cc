@@ -34,9 +34,8 @@ namespace {
 
 constexpr std::size_t kStackSize = std::size_t{64} << 10;
 
-Error system_error(ErrorCode code, std::string call, std::string hint = "") {
-  const int error = errno;
-  return Error{code, call + ": " + errno_text(error), std::move(call), std::move(hint), error};
+Error system_error(ErrorCode code, const char* call, const char* hint = "") {
+  return call_failed(code, call, call, hint);
 }
 
 // `fd` itself or a copy at 3 or above: 0, 1 and 2 are about to be replaced in the child.
@@ -70,8 +69,8 @@ Result<std::vector<OwnedFd>> mapped_trees(const LaunchPlan& plan) {
     const OwnedFd file(open_plain(source.path.c_str()));
     const int error = file.is_open() ? expect_file(file.get(), {source.dev, source.ino}) : errno;
     if (error != 0) {
-      return Error{ErrorCode::kSetupFailed, source.path + ": " + errno_text(error), source.path,
-                   "the path was replaced while the sandbox was built: run again", error};
+      return call_failed(ErrorCode::kSetupFailed, source.path, source.path,
+                         "the path was replaced while the sandbox was built: run again", error);
     }
     SBX_TRY(OwnedFd tree, wanted.ids.tree(file.get(), wanted.attributes));
     trees.push_back(std::move(tree));
@@ -300,18 +299,16 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
   const Op& op = plan.ops.at(step - 1);
   const std::string what = op.describe(plan);
   if (std::strcmp(state.detail, kSendReports) == 0) {
-    return Error{ErrorCode::kSetupFailed,
-                 "handing descriptors to the supervisor: " + std::string(kSendReports) + ": " +
-                     errno_text(error),
-                 kSendReports, "raise the limits of open files and memory", error};
+    return call_failed(ErrorCode::kSetupFailed,
+                       "handing descriptors to the supervisor: " + std::string(kSendReports),
+                       kSendReports, "raise the limits of open files and memory", error);
   }
   if (const auto* const watch = op.as<op::Watch>()) {
-    return Error{ErrorCode::kSetupFailed,
-                 std::string("watching ") + plan.text(watch->path) + ": " + errno_text(error),
-                 "/filesystem/replaced",
-                 "raise the limit of open files, and fs.inotify.max_user_instances and "
-                 "max_user_watches where the kernel lacks dnotify",
-                 error};
+    return call_failed(ErrorCode::kSetupFailed, std::string("watching ") + plan.text(watch->path),
+                       "/filesystem/replaced",
+                       "raise the limit of open files, and fs.inotify.max_user_instances and "
+                       "max_user_watches where the kernel lacks dnotify",
+                       error);
   }
   if (op.is<op::Execute>()) {
     const std::string program = plan.argv.empty() ? "" : plan.argv.front();
@@ -333,8 +330,8 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
         "--cwd", "show it with --ro or --rw, or choose another with --cwd", error};
   }
   if (op.is<op::ForkCommand>()) {
-    return Error{ErrorCode::kSetupFailed, "the command's process: " + errno_text(error), what,
-                 "raise the limits of processes and memory (ulimit -u)", error};
+    return call_failed(ErrorCode::kSetupFailed, "the command's process", what,
+                       "raise the limits of processes and memory (ulimit -u)", error);
   }
   Error out{ErrorCode::kSetupFailed, "set-up step failed: " + what + ": " + errno_text(error), what,
             "sbx-run doctor tells what this machine can enforce", error};

@@ -271,9 +271,9 @@ void Redactor::settle_spans(std::size_t own_end) {
   spans_.resize(count);
 }
 
-std::vector<SecretPlace> Redactor::find(std::string_view text) {
+std::vector<SecretSpan> Redactor::find(std::string_view text) {
   find_spans(text, text.size());
-  std::vector<SecretPlace> places;
+  std::vector<SecretSpan> places;
   for (const Span& span : spans_) places.push_back({span.begin, span.end});
   return places;
 }

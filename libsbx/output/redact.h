@@ -31,7 +31,7 @@ struct RuleCount {
 
 inline constexpr std::string_view kReplacement = "[REDACTED]";
 
-struct SecretPlace {
+struct SecretSpan {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
@@ -58,7 +58,7 @@ class Redactor {
   // The end of the stream: the rest is decided. Nothing may be appended afterwards.
   void finish(const Sink& sink);
   // Instead of all of these: where secrets are in a text that is there whole, in order.
-  std::vector<SecretPlace> find(std::string_view text);
+  std::vector<SecretSpan> find(std::string_view text);
 
   // Of the bytes that were appended: those up to the end of what the sink has been given, or is
   // being given. Of these, what [REDACTED] stands for, and what went without a mark.

@@ -155,7 +155,7 @@ void Placements::cover_etc() {
     if (has_host_root_ && (http == nullptr || node.path != http->trust_path)) {
       const auto* const root = deepest_in(shown_roots_, node.path);
       const bool is_named = root != nullptr && (*root)->node.path != "/";
-      const std::string_view name = std::string_view(node.path).substr(node.path.rfind('/') + 1);
+      const std::string_view name = name_part(node.path);
       if (is_named || !is_own_over_host(name, input_.policy.sandbox.network.mode)) continue;
     }
     add({node.path, PlacementKind::kCover, node,

@@ -372,7 +372,7 @@ bool is_always_protected(const Policy& policy, std::string_view path) {
   return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
     return root.access == Access::kReadWrite &&
            (is_below(path, join_path(root.path, kProjectSettings)) ||
-            path.substr(path.rfind('/') + 1).starts_with(kLayersBeside));
+            name_part(path).starts_with(kLayersBeside));
   });
 }
 
@@ -498,25 +498,8 @@ std::vector<std::string> request_argv(const Policy& policy, const Request& reque
 }
 
 std::string display_arguments(const std::vector<std::string>& argv) {
-  static constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_+=:,./-";
   std::string out;
-  for (const std::string& argument : argv) {
-    if (!out.empty()) out += ' ';
-    if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) {
-      out += argument;
-      continue;
-    }
-    out += '\'';
-    for (const char c : argument) {
-      if (c == '\'') {
-        out += "'\\''";
-      } else {
-        out += c;
-      }
-    }
-    out += '\'';
-  }
+  for (const std::string& argument : argv) (out += out.empty() ? "" : " ") += shell_word(argument);
   return out;
 }
 

@@ -42,8 +42,6 @@ bool has_component(std::string_view path, std::string_view component) {
   return std::find(parts.begin(), parts.end(), component) != parts.end();
 }
 
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
 bool is_label(std::string_view text) {
   return !text.empty() && std::none_of(text.begin(), text.end(), is_control);
 }

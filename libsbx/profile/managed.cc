@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "json/check.h"
@@ -119,11 +120,6 @@ Status settle(ManagedFile& file) {
                "mode allowlist, or none at all, goes with a list");
 }
 
-bool holds(const std::string& above, std::string_view path) {
-  return above == "/" ||
-         (path.starts_with(above) && (path.size() == above.size() || path[above.size()] == '/'));
-}
-
 }  // namespace
 
 Result<ManagedFile> parse_managed(std::string_view text, const std::string& path) {
@@ -202,7 +198,7 @@ Status check_forbidden(const Managed& managed, const std::vector<std::string>& n
 const PathMaximum* least_maximum(const std::vector<PathMaximum>& maxima, std::string_view path) {
   std::map<std::string_view, const PathMaximum*> deepest;  // by file
   for (const PathMaximum& maximum : maxima) {
-    if (!holds(maximum.path, path)) continue;
+    if (!is_below(path, maximum.path)) continue;
     const PathMaximum*& known = deepest[maximum.file];
     if (known == nullptr || maximum.path.size() > known->path.size()) known = &maximum;
   }
@@ -222,7 +218,7 @@ Access most_access_within(const std::vector<PathMaximum>& maxima, std::string_vi
   Access most = most_access(maxima, path);
   const std::string top(path);
   for (const PathMaximum& maximum : maxima) {
-    if (holds(top, maximum.path)) most = std::min(most, most_access(maxima, maximum.path));
+    if (is_below(maximum.path, top)) most = std::min(most, most_access(maxima, maximum.path));
   }
   return most;
 }

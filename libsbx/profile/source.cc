@@ -13,6 +13,7 @@
 
 #include "base/files.h"
 #include "base/owned_fd.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "profile/shipped.h"
 #include "profile/store.h"
@@ -23,10 +24,8 @@ namespace {
 constexpr std::size_t kMaxInstalled = 1000;
 constexpr std::string_view kSuffix = ".json";
 
-std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 std::string stem_of(std::string_view path) {
-  std::string_view name = file_name(path);
+  std::string_view name = name_part(path);
   if (name.ends_with(kSuffix) && name != kSuffix) name.remove_suffix(kSuffix.size());
   return std::string(name);
 }

@@ -74,18 +74,6 @@ std::string duration_text(double ms) {
   return std::to_string(seconds / 60) + " min " + std::to_string(seconds % 60) + " s";
 }
 
-// For a shell, where it needs that.
-std::string word(std::string_view text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:,@%=";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) {
-    return std::string(text);
-  }
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 // The JSON string that begins at `at`; empty where it has escapes, or is none.
 std::string_view plain_string(std::string_view text, std::size_t at) {
   if (at >= text.size() || text[at] != '"') return {};
@@ -107,7 +95,7 @@ std::string root_flags(std::string_view grant) {
     if (path.empty() || !grant.substr(behind).starts_with(kAccess)) return "";
     const std::string_view access = plain_string(grant, behind + kAccess.size());
     if (access != "ro" && access != "rw") return "";
-    flags += (flags.empty() ? "--" : " --") + std::string(access) + " " + word(path);
+    flags += (flags.empty() ? "--" : " --") + std::string(access) + " " + shell_word(path);
   }
   return flags;
 }
@@ -120,7 +108,7 @@ std::string flag_of(std::string_view grant) {
   constexpr std::string_view kHosts = "network.allow += [";
   if (grant.starts_with(kHosts)) {
     const std::string_view host = plain_string(grant, kHosts.size());
-    return host.empty() ? "" : "--allow-host " + word(host);
+    return host.empty() ? "" : "--allow-host " + shell_word(host);
   }
   constexpr std::string_view kPorts = "network.host_ports += [";
   if (grant.starts_with(kPorts) && grant.ends_with(']')) {

@@ -35,14 +35,7 @@ std::string audit_line(const AuditFacts& facts, const Outcome& outcome) {
   write_text_or_null(json, "description", outcome.description.value_or(""));
   write_text_or_null(json, "cwd", outcome.cwd);
   write_text_or_null(json, "verdict", verdict_of(outcome));
-  write_member(json, "status", run_status_name(outcome.status));
-  json.key("exit_code");
-  if (outcome.exit_code) {
-    json.integer(*outcome.exit_code);
-  } else {
-    json.null();
-  }
-  write_text_or_null(json, "signal", outcome.signal != 0 ? signal_name(outcome.signal) : "");
+  write_end(json, outcome);
   if (outcome.limit) write_member(json, "limit", limit_row(*outcome.limit).ended);
   json.key("stdout_bytes");
   json.count(outcome.out.bytes);

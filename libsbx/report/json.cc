@@ -11,15 +11,7 @@ namespace sbx {
 namespace {
 
 void write_status(JsonWriter& json, const Outcome& outcome) {
-  write_member(json, "status", run_status_name(outcome.status));
-  json.key("exit_code");
-  if (outcome.exit_code) {
-    json.integer(*outcome.exit_code);
-  } else {
-    json.null();
-  }
-  json.key("signal");
-  json.string_or_null(outcome.signal != 0 ? signal_name(outcome.signal) : "");
+  write_end(json, outcome);
   json.key("timed_out");
   json.boolean(outcome.status == RunStatus::kTimedOut);
 }

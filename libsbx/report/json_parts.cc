@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "model/exit_status.h"
 #include "report/judgement.h"
 
 namespace sbx {
@@ -121,6 +122,17 @@ void write_error(JsonWriter& json, const std::optional<Error>& error) {
 void write_text_or_null(JsonWriter& json, std::string_view key, std::string_view text) {
   json.key(key);
   json.string_or_null(text);
+}
+
+void write_end(JsonWriter& json, const Outcome& outcome) {
+  write_member(json, "status", run_status_name(outcome.status));
+  json.key("exit_code");
+  if (outcome.exit_code) {
+    json.integer(*outcome.exit_code);
+  } else {
+    json.null();
+  }
+  write_text_or_null(json, "signal", outcome.signal != 0 ? signal_name(outcome.signal) : "");
 }
 
 namespace {

@@ -39,6 +39,8 @@ void write_kept(JsonWriter& json, const std::optional<KeptReport>& kept);
 void write_approval(JsonWriter& json, const Approval& approval);
 void write_redactions(JsonWriter& json, const Redactions& redactions);
 void write_text_or_null(JsonWriter& json, std::string_view key, std::string_view text);
+// "status", "exit_code" and "signal".
+void write_end(JsonWriter& json, const Outcome& outcome);
 // "connections": only where the profile's network policy let some through.
 void write_connections(JsonWriter& json, const Outcome& outcome);
 void write_error(JsonWriter& json, const std::optional<Error>& error);

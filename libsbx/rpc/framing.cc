@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/files.h"
+
 namespace sbx {
 namespace {
 
@@ -104,10 +106,7 @@ ssize_t LineQueue::write_some(int fd, bool may_block) const {
     parts[i] = {const_cast<char*>(lines_[i].data()) + skip, lines_[i].size() - skip};
   }
   if (may_block) {
-    struct pollfd ready {
-      fd, POLLOUT, 0
-    };
-    if (poll(&ready, 1, 0) == 0) {
+    if (!is_ready(fd, POLLOUT)) {
       errno = EAGAIN;
       return -1;
     }

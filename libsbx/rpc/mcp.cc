@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "json/reader.h"
+#include "json/text_at.h"
 #include "report/json_parts.h"
 #include "rpc/layer_patch.h"
 #include "rpc/mcp_layer.h"
@@ -37,16 +38,8 @@ constexpr std::string_view kInstructions =
 constexpr auto kLogLevels = std::to_array<std::string_view>(
     {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"});
 
-std::string text_of(const McpJson& object, std::string_view key) {
-  const auto at = object.find(key);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
-}
-
 // Null is absent.
-bool has(const McpJson& object, std::string_view key) {
-  const auto at = object.find(key);
-  return at != object.end() && !at->is_null();
-}
+bool has(const McpJson& object, std::string_view key) { return !member(object, key).is_null(); }
 
 // No line of what the caller wrote is taken for one of ours: each is indented.
 void quote(std::string& message, std::string_view text) {
@@ -185,7 +178,7 @@ class McpServer::Impl {
   }
 
   void initialize(const std::string& id, const McpJson& params) {
-    const std::string wanted = text_of(params, "protocolVersion");
+    const std::string wanted = text_at(params, "protocolVersion");
     if (wanted.empty())
       return refuse(mcp_bad_member(id, params, "protocolVersion", "a revision's name"));
     is_open_ = true;
@@ -209,7 +202,7 @@ class McpServer::Impl {
   }
 
   void set_level(const std::string& id, const McpJson& params, const McpContext& context) {
-    const std::string level = text_of(params, "level");
+    const std::string level = text_at(params, "level");
     if (level.empty()) return refuse(mcp_bad_member(id, params, "level", "a level's name"));
     if (std::find(kLogLevels.begin(), kLogLevels.end(), level) == kLogLevels.end()) {
       return refuse(
@@ -240,7 +233,7 @@ class McpServer::Impl {
   // --- calls ---
 
   void call_tool(const std::string& id, const McpJson& params, const McpContext& context) {
-    const std::string name = text_of(params, "name");
+    const std::string name = text_at(params, "name");
     if (name.empty()) return refuse(mcp_bad_member(id, params, "name", "a tool's name"));
     const bool is_offered =
         std::find(options_.tools.begin(), options_.tools.end(), name) != options_.tools.end() ||
@@ -273,7 +266,7 @@ class McpServer::Impl {
   // The client calls again, with what the user said.
   void resume(const std::string& id, const McpJson& params, Call call) {
     const Result<std::string> opened =
-        states_.open(text_of(params, "requestState"), fingerprint(call), Clock::now());
+        states_.open(text_at(params, "requestState"), fingerprint(call), Clock::now());
     if (!opened.ok()) return refuse(mcp_bad_value(id, "requestState", opened.error().message));
     call.digest = opened.value();
     calls_.insert_or_assign(id, std::move(call));
@@ -282,7 +275,7 @@ class McpServer::Impl {
                               responses->contains(kQuestion) && (*responses)[kQuestion].is_object();
     // Without the answer the question is asked again, by finding out again what it is.
     if (!has_response) return run(id, "");
-    decided(id, text_of((*responses)[kQuestion], "action") == "accept");
+    decided(id, text_at((*responses)[kQuestion], "action") == "accept");
   }
 
   static std::string fingerprint(const Call& call) {
@@ -454,7 +447,7 @@ class McpServer::Impl {
       const std::string digest = std::move(http->second);
       http_questions_.erase(http);
       const McpJson said = parse_ordered_json(message.result);
-      if (!said.is_object() || text_of(said, "action") != "accept") {
+      if (!said.is_object() || text_at(said, "action") != "accept") {
         return static_cast<void>(service_.decline(digest));
       }
       return static_cast<void>(service_.approve(digest));
@@ -466,7 +459,7 @@ class McpServer::Impl {
     asked->second.question.clear();
     const McpJson result = parse_ordered_json(message.result);
     const std::string id = asked->first;
-    decided(id, result.is_object() && text_of(result, "action") == "accept");
+    decided(id, result.is_object() && text_at(result, "action") == "accept");
   }
 
   // --- notifications ---

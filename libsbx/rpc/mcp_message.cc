@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "json/reader.h"
+#include "json/text_at.h"
 #include "json/writer.h"
 #include "rpc/json_rpc.h"
 #include "tools/json_text.h"
@@ -84,13 +85,6 @@ std::variant<McpMessage, McpRefusal> read_unreadable(std::string_view line, cons
   const auto params = read_json_strict(message.params);
   if (params.ok()) return McpRefusal{id, kMcpInvalidRequest, why};
   return McpRefusal{id, kMcpBadParams, params.error()};
-}
-
-// Null where it is absent.
-const McpJson& member(const McpJson& object, std::string_view key) {
-  static const McpJson kNull;
-  const auto at = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && at != object.end() ? *at : kNull;
 }
 
 std::variant<McpMessage, McpRefusal> read_response(McpMessage message, const McpJson& document) {

@@ -382,21 +382,13 @@ std::string layer_param(const std::string& where, ErrorCode code) {
 // What sbx-layer refuses with: an outcome, whose error is ours.
 Error layer_refusal(const LayerAnswer& answer) {
   const Result<nlohmann::json> outcome = read_json_strict(answer.text);
-  Error error{ErrorCode::kInternal, "sbx-layer gave no answer", "layer", ""};
-  if (!outcome.ok() || !outcome.value().is_object()) return error;
-  const auto told = outcome.value().find("error");
-  if (told == outcome.value().end() || !told->is_object()) return error;
-  const auto text = [&](const char* key) {
-    const auto at = told->find(key);
-    return at != told->end() && at->is_string() ? at->get<std::string>() : std::string();
-  };
-  for (const ErrorMeaning& meaning : error_meanings()) {
-    if (meaning.name == text("code")) error.code = meaning.code;
+  if (!outcome.ok() || !outcome.value().is_object() || !outcome.value().contains("error") ||
+      !outcome.value()["error"].is_object()) {
+    return Error{ErrorCode::kInternal, "sbx-layer gave no answer", "layer", ""};
   }
-  error.message = text("message");
+  Error error = read_error(outcome.value()["error"], ErrorCode::kInternal);
   if (error.code == ErrorCode::kBadFlag) error.code = ErrorCode::kBadValue;
-  error.where = layer_param(text("where"), error.code);
-  error.hint = text("hint");
+  error.where = layer_param(error.where, error.code);
   return error;
 }
 

@@ -20,11 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Error failed(const char* what) {
-  return Error{ErrorCode::kSetupFailed, std::string(what) + ": " + errno_text(errno), what,
-               "raise the limit of open files (ulimit -n)", errno};
-}
-
 }  // namespace
 
 class Server::Impl {
@@ -44,7 +39,10 @@ class Server::Impl {
         watch(listener_watch_, options_.listener.get(), [this] { accept_clients(); }) &&
         watch(signal_watch_, options_.signal_fd, [this] { on_signal(); }) &&
         watch(owner_watch_, options_.owner_pidfd, [this] { on_owner(); });
-    if (!is_watched) return failed("epoll_ctl");
+    if (!is_watched) {
+      return call_failed(ErrorCode::kSetupFailed, "epoll_ctl", "epoll_ctl",
+                         "raise the limit of open files (ulimit -n)");
+    }
     idle_since_ = Clock::now();
     serve_clients();
     while (stage_ != Stage::kDone) {

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "base/ascii.h"
 #include "base/hex.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -14,19 +13,6 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 64;
 constexpr std::size_t kMostOpen = 1024;
-
-int digit(char c) { return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
-
-std::string from_hex(std::string_view hex) {
-  std::string out;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    const int high = digit(hex[i]);
-    const int low = digit(hex[i + 1]);
-    if (high < 0 || low < 0) return "";
-    out += static_cast<char>(high << 4 | low);
-  }
-  return out;
-}
 
 // Takes the same time wherever the two differ.
 bool equal(std::string_view a, std::string_view b) {

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/files.h"
+
 namespace sbx {
 namespace {
 
@@ -27,13 +29,6 @@ OwnedFd reopen_terminal() {
 }
 
 }  // namespace
-
-bool is_ready(int fd, short events) {
-  struct pollfd ready {
-    fd, events, 0
-  };
-  return poll(&ready, 1, 0) == 1 && (ready.revents & (events | POLLHUP | POLLERR)) != 0;
-}
 
 bool read_some(int fd, std::string& into) {
   std::array<char, kChunk> buffer{};

@@ -17,7 +17,6 @@ namespace sbx {
 // At most a few KiB, without blocking. False: there is nothing more to come, or nobody to read.
 bool read_some(int fd, std::string& into);
 bool write_some(int fd, std::string& from);
-bool is_ready(int fd, short events);
 
 class CallerTerminal {
  public:

@@ -37,13 +37,13 @@ void name(DenialLedger& denials, const char* operation, const std::string& path,
 // What a symlink leads to is not looked at, since the command may not see it. Below `root` it may
 // have put one in itself: so all that is reached through one counts, but not where another run has
 // put one in the root's own place. A stub is another run's, which can hold the place.
-bool is_there(const std::string& path, bool counts_stubs = true, const std::string& root = "") {
+bool stands(const std::string& path, bool counts_stubs = true, const std::string& root = "") {
   return with_open_way(path, [&](const std::string& at) {
     const OwnedFd parent = open_parent(at);
     if (!parent.is_open()) {
       return errno == ELOOP && !root.empty() && open_parent(join_path(root, ".")).is_open();
     }
-    const std::string name = name_of(at);
+    const std::string name(name_part(at));
     struct stat info {};
     return fstatat(parent.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
            (counts_stubs || !is_stub(join_path(by_number(parent.get()), name), info));
@@ -72,7 +72,7 @@ void name_created(const Policy& policy, const std::vector<ViewProtect>& reported
       return change.path == path && change.kind == "created";
     };
     const bool is_made = changes != nullptr ? std::any_of(changes->begin(), changes->end(), is_it)
-                                            : is_there(path, protect.leads_git, protect.root);
+                                            : stands(path, protect.leads_git, protect.root);
     if (!is_made) continue;
     // What is taken away is not to be had.
     const bool is_always = protect.leads_git || is_always_protected(policy, path);
@@ -87,12 +87,7 @@ std::optional<HeldFiles::State> HeldFiles::state_of(const std::string& path, boo
   if (lstat(path.c_str(), &info) != 0) return std::nullopt;
   // Other runs of sbx's add to it meanwhile.
   if (is_own && S_ISREG(info.st_mode)) return State{path, info.st_dev, info.st_ino, 0, 0, true};
-  return State{path,
-               info.st_dev,
-               info.st_ino,
-               info.st_size,
-               std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec,
-               is_own};
+  return State{path, info.st_dev, info.st_ino, info.st_size, nanoseconds(info.st_ctim), is_own};
 }
 
 HeldFiles::HeldFiles(const Policy& policy, const View& view)
@@ -126,7 +121,7 @@ void HeldFiles::compare(const Policy& policy, const LaunchPlan& plan, DenialLedg
   name_created(policy, plan.report_created, nullptr, denials);
   // PID 1 does so as soon as it hears of it, and so not of the last.
   for (const std::string& path : plan.taken_away) {
-    if (is_there(path)) (void)with_open_way(path, take_away);
+    if (stands(path)) (void)with_open_way(path, take_away);
   }
   for (const State& then : states_) {
     const std::optional<State> now = state_of(then.path, then.is_own);
@@ -134,7 +129,7 @@ void HeldFiles::compare(const Policy& policy, const LaunchPlan& plan, DenialLedg
     name(denials, "protected_changed", then.path);
   }
   for (const std::string& path : absent_) {
-    if (is_there(path)) {
+    if (stands(path)) {
       name(denials, "hidden_appeared", path);
     }
   }

@@ -40,9 +40,7 @@ constexpr const char* kName = "sbx-http";
 constexpr int kQuestionBits = 40;  // of a question's number: the process's own, below how many were
 
 Error failed(const char* call) {
-  const int error = errno;
-  return Error{ErrorCode::kSetupFailed, std::string(kName) + ": " + call + ": " + errno_text(error),
-               call, "", error};
+  return call_failed(ErrorCode::kSetupFailed, std::string(kName) + ": " + call, call);
 }
 
 Result<OwnedFd> memory_file(const char* name) {

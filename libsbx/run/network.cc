@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,9 +23,8 @@ constexpr std::size_t kMaxAsked = 128;  // answers that may wait in the control 
 constexpr std::size_t kPoolSize = 32;   // published connections that can be made at once, a family
 
 Error failed(const char* call) {
-  const int error = errno;
-  return Error{ErrorCode::kSetupFailed, std::string(call) + ": " + errno_text(error), call,
-               "raise the limit of open files (ulimit -n)", error};
+  return call_failed(ErrorCode::kSetupFailed, call, call,
+                     "raise the limit of open files (ulimit -n)");
 }
 
 // A small file of the host; empty where there is none.
@@ -212,10 +210,7 @@ OwnedFd RunNetwork::dial(int port) {
     }
     const SocketAddress address = to_sockaddr({loopback, static_cast<std::uint16_t>(port)});
     if (connect(socket.get(), address.get(), address.length) != 0 && errno != EINPROGRESS) continue;
-    struct pollfd state {
-      socket.get(), POLLOUT, 0
-    };
-    if (poll(&state, 1, 0) > 0 && (state.revents & (POLLERR | POLLHUP)) != 0) continue;
+    if (is_ready(socket.get(), 0)) continue;  // refused
     return socket;
   }
   return {};

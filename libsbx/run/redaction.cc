@@ -71,7 +71,7 @@ std::optional<std::vector<std::string>> redact_together(const RedactionInput& re
 // A secret's name may be the argument before it: they are searched as the line that shows them.
 void redact_arguments(const RedactionInput& redaction, std::vector<std::string>& argv) {
   Redactor redactor(redaction.rules, redaction.exact_values);
-  const std::vector<SecretPlace> secrets = redactor.find(display_arguments(argv));
+  const std::vector<SecretSpan> secrets = redactor.find(display_arguments(argv));
   auto secret = secrets.begin();
   std::size_t begin = 0;  // of an argument in that line
   for (std::string& argument : argv) {

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/files.h"
 #include "launch/handover.h"
 #include "launch/tree.h"
 #include "sys/calls.h"
@@ -32,9 +33,8 @@ struct Pipe {
 };
 
 Error failed(const char* call) {
-  const int error = errno;
-  return Error{ErrorCode::kSetupFailed, std::string(call) + ": " + errno_text(error), call,
-               "raise the limits of open files and memory", error};
+  return call_failed(ErrorCode::kSetupFailed, call, call,
+                     "raise the limits of open files and memory");
 }
 
 const char* operation_of(Loss::End end) {
@@ -56,8 +56,8 @@ const char* operation_of(Loss::End end) {
 Result<Pipe> make_pipe() {
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    return Error{ErrorCode::kSetupFailed, "pipe2: " + errno_text(errno), "pipe2",
-                 "raise the limit of open files (ulimit -n)", errno};
+    return call_failed(ErrorCode::kSetupFailed, "pipe2", "pipe2",
+                       "raise the limit of open files (ulimit -n)");
   }
   Pipe pipe{OwnedFd(ends[0]), OwnedFd(ends[1])};
   // Only our end: the command must find an ordinary blocking pipe.
@@ -68,8 +68,8 @@ Result<Pipe> make_pipe() {
 Result<OwnedFd> open_null(int flags) {
   OwnedFd null(open("/dev/null", flags | O_CLOEXEC));
   if (null.is_open()) return null;
-  return Error{ErrorCode::kSetupFailed, "open(/dev/null): " + errno_text(errno), "open",
-               "make it anew: mknod -m 666 /dev/null c 1 3", errno};
+  return call_failed(ErrorCode::kSetupFailed, "open(/dev/null)", "open",
+                     "make it anew: mknod -m 666 /dev/null c 1 3");
 }
 
 // A prompt has no newline: its line is whole when nothing follows for so long.
@@ -343,11 +343,7 @@ void Supervisor::leave() {
 }
 
 bool Supervisor::has_left() const {
-  if (state_.is_init_gone) return true;
-  struct pollfd ended {
-    spawned_->pidfd.get(), POLLIN, 0
-  };
-  return poll(&ended, 1, 0) > 0;
+  return state_.is_init_gone || is_ready(spawned_->pidfd.get(), POLLIN);
 }
 
 void Supervisor::take_signal() {

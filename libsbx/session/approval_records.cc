@@ -46,9 +46,8 @@ Result<bool> record(const std::string& path, const std::string& digest) {
                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.is_open()) return true;
   if (errno == EEXIST) return false;
-  return Error{ErrorCode::kSetupFailed,
-               "no approval can be recorded in " + path + ": " + errno_text(errno), path,
-               "make room in it, or set XDG_STATE_HOME to a directory of your own", errno};
+  return call_failed(ErrorCode::kSetupFailed, "no approval can be recorded in " + path, path,
+                     "make room in it, or set XDG_STATE_HOME to a directory of your own");
 }
 
 }  // namespace
@@ -63,7 +62,7 @@ Approvals::Record approval_record(const Environment& environment) {
 Result<std::uint64_t> approval_nonce() {
   std::uint64_t nonce = 0;
   if (getrandom(&nonce, sizeof nonce, 0) == sizeof nonce) return nonce;
-  return Error{ErrorCode::kSetupFailed, "getrandom: " + errno_text(errno), "getrandom", "", errno};
+  return call_failed(ErrorCode::kSetupFailed, "getrandom", "getrandom");
 }
 
 std::optional<NotApproved> decide_request(Approvals& approvals, const Policy& policy,

@@ -26,8 +26,7 @@ Result<std::unique_ptr<LayerAction>> LayerAction::start(const std::vector<std::s
   SBX_TRY(const std::string program, companion("sbx-layer"));
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    return Error{ErrorCode::kSetupFailed, "pipe2: " + errno_text(errno), "pipe2",
-                 "raise the limit of open files", errno};
+    return call_failed(ErrorCode::kSetupFailed, "pipe2", "pipe2", "raise the limit of open files");
   }
   std::unique_ptr<LayerAction> action(new LayerAction(words.front()));
   action->output_.reset(ends[0]);

@@ -21,9 +21,9 @@ constexpr const char* kName = "sbx-screen";
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::size_t kMostPieces = 16;  // in one go, so that others have theirs
 
-Error failed(const char* call, int error) {
-  return Error{ErrorCode::kSetupFailed, std::string(kName) + ": " + call + ": " + errno_text(error),
-               call, "raise the limits of open files and processes", error};
+Error failed(const char* call) {
+  return call_failed(ErrorCode::kSetupFailed, std::string(kName) + ": " + call, call,
+                     "raise the limits of open files and processes");
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ Status ScreenProcess::launch() {
   SBX_CHECK_OK(loop_.open());
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return failed("socketpair", errno);
+    return failed("socketpair");
   }
   socket_.reset(ends[0]);
   const OwnedFd theirs(ends[1]);
@@ -49,7 +49,7 @@ Status ScreenProcess::launch() {
   watch_ = loop_.watch(ends[0], EPOLLIN, [this](std::uint32_t events) {
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) take();
   });
-  if (!watch_.is_on()) return failed("epoll_ctl", errno);
+  if (!watch_.is_on()) return failed("epoll_ctl");
   return {};
 }
 

@@ -117,8 +117,7 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request,
       request.network == false && granted->sandbox.network.mode != NetworkMode::kNone;
   std::string id = has_id(kind) ? make_uuid() : std::string();
   if (has_id(kind) && id.empty()) {
-    return Error{ErrorCode::kSessionFailed, "getrandom: " + errno_text(errno), "getrandom", "",
-                 errno};
+    return call_failed(ErrorCode::kSessionFailed, "getrandom", "getrandom");
   }
   auto task = std::make_shared<Task>(kind, std::move(id), std::move(own), std::move(request), size);
   if (declines_network) task->decline_network();
@@ -216,8 +215,8 @@ Result<Session::TaskPointer> Session::run_in_shell(TaskKind kind, Request reques
 }
 
 Error Session::watch_failed() {
-  return Error{ErrorCode::kSetupFailed, "epoll_ctl: " + errno_text(errno), "epoll_ctl",
-               "raise fs.epoll.max_user_watches", errno};
+  return call_failed(ErrorCode::kSetupFailed, "epoll_ctl", "epoll_ctl",
+                     "raise fs.epoll.max_user_watches");
 }
 
 Loop::Watch Session::watch(int fd, std::uint32_t events, std::function<void()> callback) {

@@ -13,15 +13,14 @@ namespace sbx {
 Result<OwnedFd> StdinQueue::open() {
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    return Error{ErrorCode::kSetupFailed, "pipe2: " + errno_text(errno), "pipe2",
-                 "raise the limit of open files (ulimit -n)", errno};
+    return call_failed(ErrorCode::kSetupFailed, "pipe2", "pipe2",
+                       "raise the limit of open files (ulimit -n)");
   }
   OwnedFd reader(ends[0]);
   pipe_.reset(ends[1]);
   // Only our end: the command must find an ordinary blocking pipe.
   if (fcntl(pipe_.get(), F_SETFL, O_NONBLOCK) != 0) {
-    return Error{ErrorCode::kSetupFailed, "fcntl(O_NONBLOCK): " + errno_text(errno), "fcntl", "",
-                 errno};
+    return call_failed(ErrorCode::kSetupFailed, "fcntl(O_NONBLOCK)", "fcntl");
   }
   return reader;
 }
@@ -54,9 +53,8 @@ void StdinQueue::write() {
       if (size < 0 && errno == EINTR) continue;
       if (size < 0 && errno == EAGAIN) return;
       if (size < 0) {
-        return end(Error{ErrorCode::kBadValue,
-                         "the task does not read its standard input: " + errno_text(errno), "/text",
-                         "", errno});
+        return end(call_failed(ErrorCode::kBadValue, "the task does not read its standard input",
+                               "/text"));
       }
       written_ += static_cast<std::size_t>(size);
       waiting_ -= static_cast<std::size_t>(size);

@@ -60,7 +60,7 @@ std::string redact_rows(const RedactionInput& redaction, std::string_view text,
     if (!is_secret) out.append(joined, given, to - given);
     given = to;
   };
-  for (const SecretPlace& secret : Redactor(redaction.rules, redaction.exact_values).find(joined)) {
+  for (const SecretSpan& secret : Redactor(redaction.rules, redaction.exact_values).find(joined)) {
     give(secret.begin, false);
     out += kReplacement;
     give(secret.end, true);

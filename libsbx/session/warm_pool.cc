@@ -8,6 +8,7 @@
 
 #include <utility>
 
+#include "base/files.h"
 #include "launch/handover.h"
 
 namespace sbx {
@@ -30,12 +31,9 @@ bool can_wait(const Policy& policy, const HostFacts& facts) {
 
 // Or has lost a placement, for however short a time.
 bool is_spent(const Spawned& spawned) {
-  struct pollfd ended {
-    spawned.pidfd.get(), POLLIN, 0
-  };
   // PID 1 stays a while when the process that waits for the command has been ended.
   return spawned.state->failed_step.load() != 0 || spawned.state->ended.load() != 0 ||
-         spawned.state->loss_count.load() != 0 || poll(&ended, 1, 0) != 0;
+         spawned.state->loss_count.load() != 0 || is_ready(spawned.pidfd.get(), POLLIN);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/paths.h"
 #include "shell/parser_impl.h"
 
 namespace sbx::shell {
@@ -463,7 +464,7 @@ bool names_kept_file(const WordNode& word) {
     text = last->text;
     if (text.find('/') == std::string::npos) return false;
   }
-  const std::string_view name = std::string_view(text).substr(text.rfind('/') + 1);
+  const std::string_view name = name_part(text);
   return !name.empty() && name.find_first_of("*?[{") == std::string_view::npos;
 }
 

@@ -2,6 +2,7 @@
 #include "sys/calls.h"
 
 #include <limits.h>
+#include <netinet/in.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -36,6 +37,26 @@ int open_name(int at, const char* name, std::size_t size, bool is_last, const Op
 }
 
 }  // namespace
+
+SocketAddress socket_address(bool is_v6, std::uint16_t port, const std::uint8_t* bytes) noexcept {
+  SocketAddress result;
+  if (is_v6) {
+    sockaddr_in6 raw{};
+    raw.sin6_family = AF_INET6;
+    raw.sin6_port = htons(port);
+    std::memcpy(&raw.sin6_addr, bytes, sizeof raw.sin6_addr);
+    std::memcpy(&result.storage, &raw, sizeof raw);
+    result.length = sizeof raw;
+  } else {
+    sockaddr_in raw{};
+    raw.sin_family = AF_INET;
+    raw.sin_port = htons(port);
+    std::memcpy(&raw.sin_addr, bytes, sizeof raw.sin_addr);
+    std::memcpy(&result.storage, &raw, sizeof raw);
+    result.length = sizeof raw;
+  }
+  return result;
+}
 
 int open_by_names(int dirfd, const char* path, const OpenHow& how) noexcept {
   if (how.resolve == 0) return ::openat(dirfd, path, static_cast<int>(how.flags), how.mode);

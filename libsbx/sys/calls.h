@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,6 +18,14 @@
 #include "sys/kernel.h"
 
 namespace sbx::sys {
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+// Of the 4 or 16 bytes of an IP address, in the order of the network, and a port in the host's.
+SocketAddress socket_address(bool is_v6, std::uint16_t port, const std::uint8_t* bytes) noexcept;
 
 // clone3(2). Without CLONE_VM it returns twice, like fork; pthread_atfork handlers do not run, so
 // between clone and exec the child keeps to async-signal-safe calls.

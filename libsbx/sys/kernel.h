@@ -76,7 +76,6 @@ inline constexpr std::uint64_t kLandlockFsMakeDir = 1ULL << 7;
 inline constexpr std::uint64_t kLandlockFsMakeReg = 1ULL << 8;
 inline constexpr std::uint64_t kLandlockFsMakeSock = 1ULL << 9;
 inline constexpr std::uint64_t kLandlockFsMakeFifo = 1ULL << 10;
-inline constexpr std::uint64_t kLandlockFsMakeBlock = 1ULL << 11;
 inline constexpr std::uint64_t kLandlockFsMakeSym = 1ULL << 12;
 inline constexpr std::uint64_t kLandlockFsRefer = 1ULL << 13;     // ABI 2
 inline constexpr std::uint64_t kLandlockFsTruncate = 1ULL << 14;  // ABI 3

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "guard/names.h"
 #include "guard/places.h"
@@ -147,8 +148,8 @@ namespace {
 
 // "hosts.tmp" and ".hosts.swp" for "hosts".
 bool names_after(std::string_view path, std::string_view named) {
-  const std::string_view name = named.substr(named.rfind('/') + 1);
-  return !name.empty() && path.substr(path.rfind('/') + 1).find(name) != std::string_view::npos;
+  const std::string_view name = name_part(named);
+  return !name.empty() && name_part(path).find(name) != std::string_view::npos;
 }
 
 }  // namespace

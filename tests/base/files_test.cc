@@ -3,6 +3,7 @@
 #include "base/files.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -146,9 +147,27 @@ TEST(Listing, FollowsNoLinkWhereItMayNot) {
   EXPECT_FALSE(Listing(top.get(), "link", O_NOFOLLOW).is_open());
 }
 
+TEST(Files, TellWhatIsReadyAndWhatHasEnded) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const OwnedFd read_end(ends[0]);
+  OwnedFd write_end(ends[1]);
+  EXPECT_TRUE(is_ready(write_end.get(), POLLOUT));
+  EXPECT_FALSE(is_ready(read_end.get(), POLLIN));
+  ASSERT_TRUE(write_all(write_end.get(), "x"));
+  EXPECT_TRUE(is_ready(read_end.get(), POLLIN));
+  EXPECT_FALSE(is_ready(read_end.get(), 0));
+  write_end.reset();
+  EXPECT_TRUE(is_ready(read_end.get(), 0));
+  EXPECT_FALSE(is_ready(-1, POLLIN));
+  EXPECT_FALSE(is_ready(ends[1], POLLOUT));  // closed
+}
+
 TEST(Hex, HasTwoDigitsAByte) {
   EXPECT_EQ(to_hex(std::string_view("\x00\x0f\xa5\xff", 4)), "000fa5ff");
   EXPECT_TRUE(is_hex("0123456789abcdef"));
+  EXPECT_EQ(from_hex("00ff7A"), std::string("\0\xff\x7a", 3));
+  EXPECT_EQ(from_hex("0g"), "");
   EXPECT_FALSE(is_hex("0A"));
 }
 

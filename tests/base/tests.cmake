@@ -1,6 +1,5 @@
 sbx_test(base
   SOURCES
-    ${CMAKE_CURRENT_LIST_DIR}/calls_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/files_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/loop_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/text_test.cc

@@ -85,12 +85,37 @@ TEST(Text, EscapesControlBytesSoThatMessagesNeverMoveACursor) {
   EXPECT_EQ(escape_control_bytes("a\xe2\x82"), "a\\xe2\\x82");
 }
 
+TEST(Text, TakesAYesInEitherCaseAndNothingElse) {
+  for (const char* const yes : {"y", "Y", "yes", "Yes", "YES"}) EXPECT_TRUE(is_yes(yes)) << yes;
+  for (const char* const no : {"", "n", "no", "ye", "yes ", "y\n", "yy"}) EXPECT_FALSE(is_yes(no));
+}
+
+TEST(Text, QuotesForAShellWhatNeedsIt) {
+  EXPECT_EQ(shell_word("a-b.c/d"), "a-b.c/d");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quoted("a"), "'a'");
+}
+
 TEST(Error, EveryCodeHasANameOfItsOwnAndAMeaning) {
   std::set<std::string_view> names;
   for (const ErrorMeaning& meaning : error_meanings()) {
     EXPECT_TRUE(names.insert(meaning.name).second) << meaning.name;
     EXPECT_FALSE(meaning.meaning.empty());
   }
+}
+
+TEST(Error, ReadsTheNamesOfCodes) {
+  EXPECT_EQ(error_code_of("path_not_found"), ErrorCode::kPathNotFound);
+  EXPECT_EQ(error_code_of("path"), std::nullopt);
+}
+
+TEST(Error, OfACallNamesItAndItsErrno) {
+  errno = ENOENT;
+  const Error error = call_failed(ErrorCode::kSetupFailed, "open(x)", "where");
+  EXPECT_EQ(error.message, "open(x): ENOENT: No such file or directory");
+  EXPECT_EQ(error.where + "," + error.hint, "where,");
+  EXPECT_EQ(error.sys_errno, ENOENT);
 }
 
 TEST(Error, TheLineHoldsCodePlaceAndHint) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "../../fuzz/output/properties.h"
+#include "base/hex.h"
 #include "output/corpus.h"
 
 namespace sbx {
@@ -66,14 +67,6 @@ std::string slow_repair(std::string_view text) {
       out += "\xEF\xBF\xBD";
     }
     text.remove_prefix(longest);
-  }
-  return out;
-}
-
-std::string from_hex(std::string_view hex) {
-  std::string out;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    out += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
   }
   return out;
 }

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 #include "gateway/address.h"
 
@@ -54,9 +55,6 @@ inline OwnedFd tcp_listener(Endpoint& bound) {
 }
 
 // Whether somebody has connected.
-inline bool has_client(const OwnedFd& listener) {
-  pollfd waiting{listener.get(), POLLIN, 0};
-  return poll(&waiting, 1, 0) == 1;
-}
+inline bool has_client(const OwnedFd& listener) { return is_ready(listener.get(), POLLIN); }
 
 }  // namespace sbx::test

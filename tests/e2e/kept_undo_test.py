@@ -28,10 +28,14 @@ class Undone(Kept):
     def shell(self, script):
         subprocess.run(["sh", "-ec", script], cwd=self.work, check=True)
 
-    def changed(self, kind):
-        self.shell("chmod -R u+rwx .; rm -rf ./*" + PREPARE)
+    def begin(self, kind, prepare, link="echo 1 > name; ln name other_name"):
+        self.raw("layer", "discard", "x")
+        self.shell("chmod -R u+rwx .; rm -rf ./*\n" + prepare)
         if kind == "copy":
-            self.shell("echo 1 > name; ln name other_name")  # no overlay keeps both together
+            self.shell(link)  # no overlay keeps both names together
+
+    def changed(self, kind):
+        self.begin(kind, PREPARE)
         self.assertEqual(self.inside(CHANGE)["layer"]["kind"], kind)
 
     def seen(self):
@@ -42,7 +46,6 @@ class Undone(Kept):
             for words in ((".",), ("gone", "new/pipe", "changed", "becomes_directory", "link"),
                           ("new", "was_file_dir", "d", "removed", "becomes_link", "closed")):
                 with self.subTest(kind=kind, words=words):
-                    self.raw("layer", "discard", "x")
                     self.changed(kind)
                     before = self.seen()
                     sides = [word for path in words for word in ("--ours", path)]
@@ -54,10 +57,7 @@ class Undone(Kept):
     def test_what_was_made_unreadable_is_taken_back(self):
         for kind in ("overlay", "copy"):
             with self.subTest(kind=kind):
-                self.raw("layer", "discard", "x")
-                self.shell("chmod -R u+rwx .; rm -rf ./*; echo 1 > a; echo 1 > b; echo 1 > c; mkdir d; echo 1 > d/f")
-                if kind == "copy":
-                    self.shell("ln a other")
+                self.begin(kind, "echo 1 > a; echo 1 > b; echo 1 > c; mkdir d; echo 1 > d/f", "ln a other")
                 before = tree(self.work)
                 self.inside("echo 2 > a; chmod 200 a; chmod 0 b; echo 2 > c; chmod 0 c; echo 2 > d/f; mkdir -p e/e;"
                             "echo 2 > e/e/f; chmod 0 d/f d e/e/f e/e e")
@@ -79,10 +79,7 @@ class Undone(Kept):
     def test_what_is_special_comes_back(self):
         for kind in ("overlay", "copy"):
             with self.subTest(kind=kind):
-                self.raw("layer", "discard", "x")
-                self.shell("chmod -R u+rwx .; rm -rf ./*; mkfifo -m 640 a b; mkdir d; mkfifo d/c; echo 1 > f")
-                if kind == "copy":
-                    self.shell("ln f g")
+                self.begin(kind, "mkfifo -m 640 a b; mkdir d; mkfifo d/c; echo 1 > f", "ln f g")
                 before = tree(self.work), os.lstat(self.work + "/a").st_ino
                 self.inside("rm a; echo 1 > a; rm b; rm -r d")
                 self.layer("commit", "x")
@@ -94,10 +91,7 @@ class Undone(Kept):
     def test_a_large_file_is_committed_and_taken_back_and_committed_again(self):
         for kind in ("overlay", "copy"):
             with self.subTest(kind=kind):
-                self.raw("layer", "discard", "x")
-                self.shell("rm -rf ./*; truncate -s 200M big; printf 1 >> big; touch -d @1000 big")
-                if kind == "copy":
-                    self.shell("echo 1 > name; ln name other_name")
+                self.begin(kind, "truncate -s 200M big; printf 1 >> big; touch -d @1000 big")
                 # Of the same size and time as before: it is another file all the same.
                 change = ("printf 2 | dd of=big bs=1 seek=200M conv=notrunc status=none;"
                           "touch -d @1000 big; truncate -s 150M big2; tail -c 1 big")
@@ -119,7 +113,6 @@ class Undone(Kept):
     def test_what_was_written_since_stays_above_what_comes_back(self):
         for kind in ("overlay", "copy"):
             with self.subTest(kind=kind):
-                self.raw("layer", "discard", "x")
                 self.changed(kind)
                 self.layer("commit", "x", *(f"--ours={name}" for name in ("changed", "gone", "new", "removed")))
                 self.layer("checkpoint", "x", "since")

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
-#include <poll.h>
+#include <linux/landlock.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -287,7 +287,7 @@ TEST(Probe, SixteenLandlockLayersAreTheEnd) {
   Report report = probe_after([] {
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "no_new_privs";
     for (int i = 0; i < 16; ++i) {
-      const sys::LandlockRulesetAttr attr = {sys::kLandlockFsMakeBlock, 0, 0};
+      const sys::LandlockRulesetAttr attr = {LANDLOCK_ACCESS_FS_MAKE_BLOCK, 0, 0};
       const OwnedFd ruleset(sys::landlock_create_ruleset(attr));
       if (!ruleset.is_open() || sys::landlock_restrict_self(ruleset.get()) != 0) {
         return "landlock_restrict_self";

@@ -15,6 +15,13 @@ void counting(unsigned char* to, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) to[i] = next = static_cast<unsigned char>(next * 5 + 3);
 }
 
+Credential credential() {
+  Credential made;
+  made.name = "T";
+  made.host = "h.test:443";
+  return made;
+}
+
 TEST(Placeholder, KeepsLengthAlphabetAndPrefix) {
   for (const char* const secret :
        {"ghp_abcdefghij0123456789ABCDEFGHIJ012345", "sk-ant-api03-a_b-C9",
@@ -118,9 +125,7 @@ TEST_F(Bound, NamesTheCredentialAnywhereElse) {
 
 // Another's authorization is the command's own.
 TEST(Basic, PutsTheValueInForItsOwnUserAlone) {
-  Credential text;
-  text.name = "T";
-  text.host = "h.test:443";
+  Credential text = credential();
   text.basic = "me";
   const Credentials basic({{text, *parse_host_rule(text.host), "ph-123456", "re-abcdef"}});
   std::string target = "/?";
@@ -146,9 +151,7 @@ TEST(Basic, PutsTheValueInForItsOwnUserAlone) {
 }
 
 TEST(Query, PutsTheValueInForItsOwnParameterAlone) {
-  Credential text;
-  text.name = "T";
-  text.host = "h.test:443";
+  Credential text = credential();
   text.query = "key";
   const Credentials query({{text, *parse_host_rule(text.host), "ph-123456", "re-abcdef"}});
   const auto applied = [&](std::string target) {
@@ -199,9 +202,7 @@ TEST_F(Bound, NoFieldOfAnAnswerIsNamedByAValue) {
 }
 
 TEST(Values, AreKnownAsTextsSpellThem) {
-  Credential text;
-  text.name = "T";
-  text.host = "h.test:443";
+  const Credential text = credential();
   const Credentials odd({{text, *parse_host_rule(text.host), "ph/234567+90\"2", "re/bcd+fgh\"j&"}});
   for (const char* const echo : {"re/bcd+fgh\\\"j&", "re\\/bcd+fgh\\\"j&", "re/bcd+fgh&quot;j&amp;",
                                  "re/bcd%2Bfgh%22j%26", "re%2fbcd%2bfgh%22j%26"}) {
@@ -213,9 +214,7 @@ TEST(Values, AreKnownAsTextsSpellThem) {
 
 // As the encoders of JSON and HTML of many languages have them, with their numbers in either case.
 TEST(Values, AreKnownByTheNumbersOfTheirLetters) {
-  Credential text;
-  text.name = "T";
-  text.host = "h.test:443";
+  const Credential text = credential();
   const Credentials odd({{text, *parse_host_rule(text.host), "xx&xx<xxx>x+12'xx\"xxxxxxxxx",
                           "pa&ss<wor>d+12'\u00e4x\"\U0001F511y"}});
   for (const char* const echo :
@@ -239,9 +238,7 @@ TEST(Values, AreKnownByTheNumbersOfTheirLetters) {
 
 // Many servers read the bytes of a field as letters of Latin-1.
 TEST(Values, AreKnownAsServersReadThemByteByByte) {
-  Credential text;
-  text.name = "T";
-  text.host = "h.test:443";
+  const Credential text = credential();
   const Credentials odd({{text, *parse_host_rule(text.host), "pl-123456", "p\u00e4&word\u00fc"}});
   for (const std::string echo :
        {R"(p\u00c3\u00a4&word\u00c3\u00bc)", "p\u00c3\u00a4&word\u00c3\u00bc",
@@ -257,9 +254,7 @@ TEST(Values, AreKnownAsServersReadThemByteByByte) {
 
 // The spelling of forms has a plus for a space.
 TEST(Spaces, AreKnownAsFormsSpellThem) {
-  Credential text;
-  text.name = "T";
-  text.host = "h.test:443";
+  Credential text = credential();
   text.query = "my key";
   const Credentials words(
       {{text, *parse_host_rule(text.host), "pass/ed word 12", "real/value of 7"}});
@@ -294,9 +289,7 @@ std::string cut(const std::vector<Replacement>& words, std::string_view text, st
 
 // A shorter one that has come whole may be a part of a longer one that has not.
 TEST(Values, OfWhichOneBeginsAnotherAreToldApartWhereverTheyAreCut) {
-  Credential text;
-  text.name = "T";
-  text.host = "h.test:443";
+  Credential text = credential();
   text.basic = "me";
   const auto host = *parse_host_rule(text.host);
   const Credentials both({{text, host, "pl-aceholder", "se-cretvalue"},
@@ -315,9 +308,7 @@ TEST(Values, OfWhichOneBeginsAnotherAreToldApartWhereverTheyAreCut) {
 }
 
 TEST(Values, ThatWereRenewedAreStillKnown) {
-  Credential text;
-  text.name = "T";
-  text.host = "h.test:443";
+  const Credential text = credential();
   BoundSecret bound{text, *parse_host_rule(text.host), "pl-&aceholder", "se-&cret-0000"};
   Credentials renewed({bound, bound});  // in many spellings
   for (int i = 1; i < 9; ++i) renewed.renew(0, "se-&cret-000" + std::to_string(i));
@@ -341,9 +332,7 @@ TEST(Values, ThatWereRenewedAreStillKnown) {
 
 // Else what has nothing to do with a short one would be replaced as well.
 TEST(Values, OfFewLettersAreKnownAsTheyAreAlone) {
-  Credential text;
-  text.name = "T";
-  text.host = "h.test:443";
+  const Credential text = credential();
   const Credentials few({{text, *parse_host_rule(text.host), "p&1", "a/b"}});
   for (const Replacement& value : few.values()) {
     EXPECT_TRUE(value.from == "a/b" || value.from.size() >= 6) << value.from;

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "../../fuzz/output/properties.h"
+#include "base/hex.h"
 #include "corpus.h"
 #include "json/base64.h"
 #include "redact_harness.h"
@@ -133,7 +134,6 @@ std::string key_of(std::string_view pool, std::size_t length) {
   while (text.size() < length) text += pool[random() % pool.size()];
   return text;
 }
-constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr std::string_view kBase62 =
     "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
@@ -269,7 +269,7 @@ class TemplateFiller {
 
  private:
   std::string make(char kind, int length) {
-    static const std::string kHex = "0123456789abcdef";
+    static const std::string kHex(kHexDigits);
     static const std::string kAlnum = kHex + "ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     if (kind == 'w') {
       static constexpr std::string_view kWords[] = {"swordfish", "battery", "horse", "dragonfly"};

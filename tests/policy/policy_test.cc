@@ -164,27 +164,26 @@ bool is_covered(const char* allowed, const char* host, std::vector<int> host_por
 }
 
 TEST(Policy, CoversAHostOfHttpByWhatLetsItThrough) {
-  for (const auto& [allowed, host] :
-       std::vector<std::pair<const char*, const char*>>{{"a.org:80", "a.org"},
-                                                        {"a.org", "a.org:80"},
-                                                        {"*.a.org", "x.a.org"},
-                                                        {"*.a.org", "*.a.org"},
-                                                        {"*.a.org", "*.x.a.org:443"},
-                                                        {"10.0.0.0/8", "10.1.2.3"}}) {
+  using Pairs = std::vector<std::pair<const char*, const char*>>;
+  for (const auto& [allowed, host] : Pairs{{"a.org:80", "a.org"},
+                                           {"a.org", "a.org:80"},
+                                           {"*.a.org", "x.a.org"},
+                                           {"*.a.org", "*.a.org"},
+                                           {"*.a.org", "*.x.a.org:443"},
+                                           {"10.0.0.0/8", "10.1.2.3"}}) {
     EXPECT_TRUE(is_covered(allowed, host)) << allowed << " " << host;
   }
-  for (const auto& [allowed, host] :
-       std::vector<std::pair<const char*, const char*>>{{"a.org:8443", "a.org"},
-                                                        {"a.org", "*.a.org"},
-                                                        {"a.org", "b.org"},
-                                                        {"*.a.org", "a.org"},
-                                                        {"*.x.a.org", "*.a.org"},
-                                                        {"*.a.org", "xa.org"},
-                                                        {"10.0.0.0/8", "11.1.2.3"},
-                                                        {"10.0.0.0/8", "10.0.0.0/8"},
-                                                        {"0.0.0.0/0", "a.org"},
-                                                        {"a.org", "10.1.2.3"},
-                                                        {"a.org", "a b"}}) {
+  for (const auto& [allowed, host] : Pairs{{"a.org:8443", "a.org"},
+                                           {"a.org", "*.a.org"},
+                                           {"a.org", "b.org"},
+                                           {"*.a.org", "a.org"},
+                                           {"*.x.a.org", "*.a.org"},
+                                           {"*.a.org", "xa.org"},
+                                           {"10.0.0.0/8", "11.1.2.3"},
+                                           {"10.0.0.0/8", "10.0.0.0/8"},
+                                           {"0.0.0.0/0", "a.org"},
+                                           {"a.org", "10.1.2.3"},
+                                           {"a.org", "a b"}}) {
     EXPECT_FALSE(is_covered(allowed, host)) << allowed << " " << host;
   }
   EXPECT_TRUE(is_covered("127.0.0.1", "127.0.0.1:443", {80}));
