@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/files.h"
+
 namespace sbx {
 namespace {
 
