@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/by_number.h"
+#include "base/files.h"
 #include "base/owned_fd.h"
 #include "base/paths.h"
 #include "host/globs.h"
@@ -55,7 +56,7 @@ bool stands(const std::string& path, bool counts_stubs = true, const std::string
 bool take_away(const std::string& path) {
   const OwnedFd directory = open_parent(path);
   const int at = directory.get();
-  const std::string name = name_of(path);
+  const std::string name(name_part(path));
   if (at < 0) return false;
   if (unlinkat(at, name.c_str(), 0) == 0 || errno != EISDIR) return errno != EACCES;
   if (unlinkat(at, name.c_str(), AT_REMOVEDIR) == 0 || errno != ENOTEMPTY) return errno != EACCES;
