@@ -218,6 +218,7 @@ Done undo_committed(const Action& action, KeptLayer& layer) {
   std::vector<Change> conflicts = undo_conflicts(layer.state(), steps.value());
   if (!conflicts.empty()) {
     std::vector<std::string_view> names;
+    names.reserve(conflicts.size());
     for (const Change& change : conflicts) names.emplace_back(change.path);
     return Refusal{
         Error{ErrorCode::kLayerConflict,

@@ -49,7 +49,7 @@ int in_an_overlay(const std::string& top, const std::function<int()>& look) {
 
 TEST(AtHand, NamesThatAreNotCachedAreLookedAtOnALocalMount) {
   const test::TempDir scratch;
-  const std::string top = scratch.path();
+  const std::string& top = scratch.path();
   const int result = in_an_overlay(top, [&] { return is_at_hand(top + "/merged/inner/prog"); });
   if (result == kCannot) GTEST_SKIP() << "no overlay can be mounted here";
   EXPECT_EQ(result, 1);
@@ -57,7 +57,7 @@ TEST(AtHand, NamesThatAreNotCachedAreLookedAtOnALocalMount) {
 
 TEST(AtHand, AMountWithinIsNotEntered) {
   const test::TempDir scratch;
-  const std::string top = scratch.path();
+  const std::string& top = scratch.path();
   // A link that leads from one mount to another: nothing says who keeps that one.
   const int result = in_an_overlay(top, [&] {
     if (symlink((top + "/merged/inner").c_str(), (top + "/lower/link").c_str()) != 0)
