@@ -13,6 +13,7 @@
 #include "gateway/host_networks.h"
 #include "guard/places.h"
 #include "json/writer.h"
+#include "model/dns_port.h"
 #include "policy/request.h"
 
 namespace sbx {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "json/writer.h"
+#include "model/dns_port.h"
 #include "model/grant.h"
 #include "profile/host_rule.h"
 

@@ -101,9 +101,6 @@ std::string allow_grant(NetworkMode mode, const std::vector<std::string>& entrie
 inline std::string allow_grant(NetworkMode mode, const std::string& host_and_port) {
   return allow_grant(mode, std::vector{host_and_port});
 }
-// The resolver inside has this port, at every address, and no entry changes that.
-inline constexpr std::uint16_t kDnsPort = 53;
-inline constexpr std::string_view kDnsPortReason = ": port 53 is the sandbox's own resolver's";
 // That of a port of the host's loopback, in any mode.
 std::string host_port_grant(std::uint16_t port);
 

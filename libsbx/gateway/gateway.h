@@ -23,6 +23,7 @@
 #include "gateway/dialer.h"
 #include "gateway/dns_server.h"
 #include "model/denial.h"
+#include "model/dns_port.h"
 #include "model/outcome.h"
 #include "profile/host_rule.h"
 #include "profile/profile.h"
@@ -32,12 +33,12 @@ namespace sbx {
 struct GatewayOptions {
   // kNone serves host_ports and published ports only; kOpen needs no gateway and is refused.
   NetworkMode mode = NetworkMode::kAllowlist;
-  std::vector<HostRule> allow;       // in kOutbound these add addresses that would else be refused
-  std::optional<Upstream> upstream;  // connections outside go through it, names unresolved
-  std::vector<int> host_ports;       // loopback ports of the host, reachable under the same number
-  std::string resolv_conf;           // the host's /etc/resolv.conf: name servers, search domains
-  std::string hosts;                 // the host's /etc/hosts: asked before any name server
-  std::uint16_t dns_port = 53;       // of the host's name servers
+  std::vector<HostRule> allow;        // in kOutbound these add addresses that would else be refused
+  std::optional<Upstream> upstream;   // connections outside go through it, names unresolved
+  std::vector<int> host_ports;        // loopback ports of the host, reachable under the same number
+  std::string resolv_conf;            // the host's /etc/resolv.conf: name servers, search domains
+  std::string hosts;                  // the host's /etc/hosts: asked before any name server
+  std::uint16_t dns_port = kDnsPort;  // of the host's name servers
   std::function<std::vector<IpNetwork>()> own_addresses;  // empty: host_networks()
   HttpGate* http = nullptr;         // reads what it covers; must outlive the gateway
   std::size_t max_connections = 0;  // 0: what RLIMIT_NOFILE leaves room for, at most 8192

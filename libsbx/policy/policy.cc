@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "base/system_places.h"
 #include "base/text.h"
+#include "model/dns_port.h"
 #include "policy/http.h"
 #include "policy/narrow.h"
 #include "profile/default_profile.h"
@@ -273,10 +274,9 @@ Status settle_network(const OperatorFlags& flags, Profile& profile,
         "is reached by network.host_ports");
   }
   if (std::any_of(hosts.begin(), hosts.end(),
-                  [](const HostRule& host) { return host.port == 53; })) {
-    warnings.push_back(
-        "network.allow: port 53 is the sandbox's own resolver's, at every address: no entry leads "
-        "to another");
+                  [](const HostRule& host) { return host.port == kDnsPort; })) {
+    warnings.push_back("network.allow" + std::string(kDnsPortReason) +
+                       ", at every address: no entry leads to another");
   }
   if (!flags.allow_hosts.empty()) {
     profile.network.mode = NetworkMode::kAllowlist;
