@@ -52,9 +52,10 @@ int watch(void* stack) {
   for (const int standard : {1, 2}) sys::call_without_errno(SYS_dup3, 0, standard, 0);
   sys::call_without_errno(SYS_close_range, kFirstSlot, ~0U, 0);
   struct rlimit files {};
-  sys::call_without_errno(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, word(&files));
-  files.rlim_cur = files.rlim_max;  // as the other one's may come to be
-  sys::call_without_errno(SYS_prlimit64, 0, RLIMIT_NOFILE, word(&files), 0);
+  if (sys::call_without_errno(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, word(&files)) == 0) {
+    files.rlim_cur = files.rlim_max;  // as the other one's may come to be
+    sys::call_without_errno(SYS_prlimit64, 0, RLIMIT_NOFILE, word(&files), 0);
+  }
   for (;;) {
     int slot = -1;
     struct iovec data {
