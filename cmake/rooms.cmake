@@ -12,8 +12,10 @@ function(sbx_static program)
   if(NOT SBX_STATIC OR SBX_SANITIZE)
     return()
   endif()
-  target_sources(${program} PRIVATE
-    ${PROJECT_SOURCE_DIR}/launcher/no_lookups.cc ${PROJECT_SOURCE_DIR}/launcher/no_locales.cc)
+  set(no_locales ${PROJECT_SOURCE_DIR}/launcher/no_locales.cc)
+  target_sources(${program} PRIVATE ${PROJECT_SOURCE_DIR}/launcher/no_lookups.cc ${no_locales})
+  # It stands before the library's own of those names, which have other sizes.
+  set_source_files_properties(${no_locales} PROPERTIES COMPILE_OPTIONS -fno-lto)
   target_link_options(${program} PRIVATE -Wl,--wrap=dlopen)
   if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT "FIXED" IN_LIST ARGN)
     target_link_options(${program} PRIVATE -static-pie -Wl,-z,pack-relative-relocs)
