@@ -145,18 +145,14 @@ Result<Grant> parse_grant(std::string_view text) {
                  "grant", ""};
   };
   // The mode follows the list: what applies it sets that too.
-  if (text.starts_with(kWithItsMode)) text.remove_prefix(kWithItsMode.size());
-  const std::size_t end = std::min(text.find(' '), text.size());
-  const std::string_view setting = text.substr(0, end);
+  const auto [setting, appends, value] = grant_parts(text);
+  const bool is_known = appends
+                            ? is_list(setting)
+                            : std::find(kValues.begin(), kValues.end(), setting) != kValues.end();
+  if (!is_known || !read_json_strict(value).ok()) return refuse();
   Grant grant;
-  grant.appends = is_list(setting);
-  const std::string_view sign = grant.appends ? " += " : " = ";
-  const bool is_known =
-      grant.appends || std::find(kValues.begin(), kValues.end(), setting) != kValues.end();
-  if (!is_known || !text.substr(end).starts_with(sign)) return refuse();
-  const std::string_view rest = text.substr(end + sign.size());
-  if (!read_json_strict(rest).ok()) return refuse();
-  grant.value = parse_ordered_json(rest);
+  grant.appends = appends;
+  grant.value = parse_ordered_json(value);
   if (grant.appends && !grant.value.is_array()) grant.value = Document::array({grant.value});
   const std::size_t dot = setting.find('.');
   grant.section = setting.substr(0, dot);

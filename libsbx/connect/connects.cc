@@ -14,6 +14,7 @@
 #include "guard/places.h"
 #include "json/writer.h"
 #include "model/dns_port.h"
+#include "model/grant.h"
 #include "policy/request.h"
 
 namespace sbx {
@@ -276,8 +277,9 @@ void Connects::count_hosts_port(const Errand& errand) {
 
 // A profile takes absolute paths without `..`.
 void Connects::count_socket(const Errand& errand) {
-  count(errand, "connect", std::string(errand.unix_name()),
-        "network.unix_sockets += [" + json_string(guard::resolve_path(errand.absolute, "/")) + "]");
+  count(
+      errand, "connect", std::string(errand.unix_name()),
+      append_grant("network.unix_sockets", json_string(guard::resolve_path(errand.absolute, "/"))));
 }
 
 void Connects::count(const Errand& errand, std::string operation, std::string where,

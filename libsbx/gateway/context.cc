@@ -18,18 +18,18 @@ void GatewayContext::deny(std::string operation, std::string target, std::string
 }
 
 std::string allow_grant(NetworkMode mode, const std::vector<std::string>& entries) {
-  std::string list = "network.allow += [";
+  std::string list;
   for (const std::string& entry : entries) {
     const auto rule = parse_host_rule(entry);
     if (!rule || !is_one_host(*rule)) return "";
-    list += (list.ends_with('[') ? "" : ", ") + json_string(entry);
+    list += (list.empty() ? "" : ", ") + json_string(entry);
   }
-  list += ']';
-  return mode == NetworkMode::kNone ? std::string(kWithItsMode) + list : list;
+  const std::string grant = append_grant("network.allow", list);
+  return mode == NetworkMode::kNone ? std::string(kWithItsMode) + grant : grant;
 }
 
 std::string host_port_grant(std::uint16_t port) {
-  return "network.host_ports += [" + std::to_string(port) + "]";
+  return append_grant("network.host_ports", std::to_string(port));
 }
 
 std::string Destination::text() const {

@@ -9,6 +9,19 @@
 
 namespace sbx {
 
+// `network.allow += ["example.org"]`: `entries` are JSON, with ", " between them.
+std::string append_grant(std::string_view setting, std::string_view entries);
+
+// A grant's text read back. An empty setting: it is advice for a person, or a flag.
+struct GrantParts {
+  std::string_view setting;  // "network.allow"
+  bool appends = false;      // "+=", else "="
+  std::string_view value;    // JSON
+};
+
+// Without the mode that comes with a list of hosts.
+GrantParts grant_parts(std::string_view grant);
+
 // Where no host is reached, a list of hosts comes with the mode in which it counts.
 inline constexpr std::string_view kWithItsMode = R"(network.mode = "allowlist", )";
 

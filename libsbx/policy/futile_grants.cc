@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the grants that model/grant.h, the gateway and the limits' denials write.
+// Some grants come as text from sbx-http, so all are read back (model/grant.h).
 #include "policy/futile_grants.h"
 
 #include <algorithm>
@@ -66,15 +66,11 @@ std::string holder_of(const Policy& policy, std::string_view setting, const Json
 }
 
 // One entry that is held makes the others futile.
-std::string holder_of(const Policy& policy, std::string_view grant) {
-  if (grant.starts_with(kWithItsMode)) grant.remove_prefix(kWithItsMode.size());
-  const std::size_t end = std::min(grant.find(' '), grant.size());
-  const std::size_t sign = grant.find("= ", end);
-  if (sign == grant.npos) return "";
-  Json values = parse_json(grant.substr(sign + 2));
+std::string holder_of(const Policy& policy, const GrantParts& grant) {
+  Json values = parse_json(grant.value);
   if (!values.is_array()) values = Json::array({values});
   for (const Json& value : values) {
-    std::string holder = holder_of(policy, grant.substr(0, end), value);
+    std::string holder = holder_of(policy, grant.setting, value);
     if (!holder.empty()) return holder;
   }
   return "";
@@ -86,7 +82,8 @@ void drop_futile_grants(const Policy& policy, Outcome& outcome) {
   if (policy.run.managed.empty()) return;
   std::vector<std::string>& warnings = outcome.sandbox.warnings;
   for (Denial& denial : outcome.denials) {
-    const std::string holder = denial.grant.empty() ? "" : holder_of(policy, denial.grant);
+    const GrantParts grant = grant_parts(denial.grant);
+    const std::string holder = grant.setting.empty() ? "" : holder_of(policy, grant);
     if (holder.empty()) continue;
     denial.grant.clear();
     std::string line = "denials: no profile grants what " + holder + " keeps back";

@@ -12,6 +12,8 @@
 #include "base/percent.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "json/writer.h"
+#include "model/grant.h"
 #include "policy/environment.h"
 
 namespace sbx {
@@ -60,7 +62,8 @@ Status check_host(const std::string& text, const std::string& where,
   const bool is_covered = std::any_of(allowed.begin(), allowed.end(),
                                       [&](const HostRule& entry) { return covers(entry, *host); });
   if (is_covered) return {};
-  return bad(where, "network.allow does not cover " + text, "network.allow += [\"" + text + "\"]");
+  return bad(where, "network.allow does not cover " + text,
+             append_grant("network.allow", json_string(text)));
 }
 
 // By its escapes: sbx-http refuses every path that such a pattern could cover (http/target).

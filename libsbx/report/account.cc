@@ -6,15 +6,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/text.h"
+#include "json/reader.h"
 #include "model/exit_status.h"
 #include "model/grant.h"
 #include "output/terminal_text.h"
 
 namespace sbx {
 namespace {
+
+using Json = nlohmann::json;
 
 constexpr std::size_t kMostLines = 20;  // of refusals, of changes
 constexpr std::size_t kMostExecLines = 10;
@@ -74,57 +78,35 @@ std::string duration_text(double ms) {
   return std::to_string(seconds / 60) + " min " + std::to_string(seconds % 60) + " s";
 }
 
-// The JSON string that begins at `at`; empty where it has escapes, or is none.
-std::string_view plain_string(std::string_view text, std::size_t at) {
-  if (at >= text.size() || text[at] != '"') return {};
-  const std::string_view rest = text.substr(at + 1);
-  const std::size_t end = rest.find_first_of("\"\\");
-  return end == std::string_view::npos || rest[end] == '\\' ? std::string_view{}
-                                                            : rest.substr(0, end);
-}
-
-// `filesystem.roots += [{"path": "/a", "access": "ro"}, …]` → "--ro /a …".
-std::string root_flags(std::string_view grant) {
-  constexpr std::string_view kPath = "{\"path\": ";
-  constexpr std::string_view kAccess = "\", \"access\": ";
-  std::string flags;
-  for (std::size_t at = grant.find(kPath); at != std::string_view::npos;
-       at = grant.find(kPath, at + 1)) {
-    const std::string_view path = plain_string(grant, at + kPath.size());
-    const std::size_t behind = at + kPath.size() + 1 + path.size();
-    if (path.empty() || !grant.substr(behind).starts_with(kAccess)) return "";
-    const std::string_view access = plain_string(grant, behind + kAccess.size());
-    if (access != "ro" && access != "rw") return "";
-    flags += (flags.empty() ? "--" : " --") + std::string(access) + " " + shell_word(path);
+// The flag that says what one entry of the setting says; empty where none does.
+std::string flag_of(std::string_view setting, const Json& entry) {
+  const auto word = [](const Json& value) {
+    if (value.is_number_integer()) return std::to_string(value.get<std::int64_t>());
+    return value.is_string() ? shell_word(value.get_ref<const std::string&>()) : std::string();
+  };
+  if (setting == "filesystem.roots" && entry.is_object()) {
+    return "--" + word(entry.value("access", Json())) + " " + word(entry.value("path", Json()));
   }
-  return flags;
+  if (setting == "network.allow") return "--allow-host " + word(entry);
+  if (setting == "network.host_ports") return "--host-port " + word(entry);
+  if (setting == "network.mode") return "--net " + word(entry);
+  return setting == "limits.tmp_mb" ? "--tmp-size " + word(entry) + "M" : "";
 }
 
-// The flag that says what the setting says; empty where none does.
+// As a command line takes it; empty where no flag says it. What JSON escapes no terminal shows.
 std::string flag_of(std::string_view grant) {
   if (grant.starts_with("--")) return std::string(grant);
-  if (grant.starts_with("filesystem.roots += ")) return root_flags(grant);
-  if (grant.starts_with(kWithItsMode)) grant.remove_prefix(kWithItsMode.size());
-  constexpr std::string_view kHosts = "network.allow += [";
-  if (grant.starts_with(kHosts)) {
-    const std::string_view host = plain_string(grant, kHosts.size());
-    return host.empty() ? "" : "--allow-host " + shell_word(host);
+  const GrantParts parts = grant_parts(grant);
+  Json entries = parse_json(parts.value);
+  if (entries.is_discarded() || parts.value.find('\\') != parts.value.npos) return "";
+  if (!entries.is_array()) entries = Json::array({entries});
+  std::string flags;
+  for (const Json& entry : entries) {
+    const std::string flag = flag_of(parts.setting, entry);
+    if (flag.empty()) return "";
+    flags += (flags.empty() ? "" : " ") + flag;
   }
-  constexpr std::string_view kPorts = "network.host_ports += [";
-  if (grant.starts_with(kPorts) && grant.ends_with(']')) {
-    return "--host-port " +
-           std::string(grant.substr(kPorts.size(), grant.size() - 1 - kPorts.size()));
-  }
-  constexpr std::string_view kTmp = "limits.tmp_mb = ";
-  if (grant.starts_with(kTmp)) {
-    return "--tmp-size " + std::string(grant.substr(kTmp.size())) + "M";
-  }
-  constexpr std::string_view kNetwork = "network.mode = ";
-  if (grant.starts_with(kNetwork)) {
-    const std::string_view mode = plain_string(grant, kNetwork.size());
-    if (!mode.empty()) return "--net " + std::string(mode);
-  }
-  return "";
+  return flags;
 }
 
 std::string grant_text(std::string_view grant) {

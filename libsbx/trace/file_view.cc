@@ -169,7 +169,7 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
   if (error == EACCES && shown_as(path) != "none" && !is_below_hidden(path)) return std::nullopt;
   if (is_below(path, "/dev") && (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))) {
     return FileRefusal{Refuser::kMount, path,
-                       "filesystem.devices += [" + json_string(literal_path(path)) + "]"};
+                       append_grant("filesystem.devices", json_string(literal_path(path)))};
   }
   std::string through = link_grant(looked_at, writes(file.need));
   if (through.empty()) through = grant(looked_at, writes(file.need));
@@ -196,7 +196,7 @@ std::string FileView::link_grant(const std::string& path, bool to_write) const {
     }
     if (end == path.npos) return "";
   }
-  return "filesystem.roots += [" + roots + root_entry(real, to_write ? "rw" : "ro") + "]";
+  return append_grant("filesystem.roots", roots + root_entry(real, to_write ? "rw" : "ro"));
 }
 
 // Masks in /etc, of which there are many, are not in what the plan shows.

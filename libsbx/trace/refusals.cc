@@ -20,6 +20,8 @@
 #include <utility>
 
 #include "base/files.h"
+#include "json/writer.h"
+#include "model/grant.h"
 #include "sys/calls.h"
 #include "sys/kernel.h"
 
@@ -119,7 +121,7 @@ Denial denial_of(const sys::SeccompNotif& call, CallFault fault, std::string pro
     const bool is_lease =
         call.data.nr == SYS_fcntl && static_cast<int>(call.data.args[1]) == F_SETLEASE;
     if (is_lease) denial.target = "a lease";
-    denial.grant = "seccomp.allow += [\"" + denial.operation + "\"]";
+    denial.grant = append_grant("seccomp.allow", json_string(denial.operation));
   }
   if (fault == CallFault::kSetIdBit) denial.target = "a set-uid or set-gid bit";
   return denial;

@@ -28,5 +28,22 @@ TEST(Grant, OfAPathWithAStarIsNoPattern) {
   EXPECT_EQ(nlohmann::json::parse(grant.substr(grant.find('[')))[0]["path"], "/srv/\\*");
 }
 
+TEST(Grant, IsReadBackInItsParts) {
+  const std::string both = append_grant("network.allow", R"("a.org", "b.org")");
+  const GrantParts list = grant_parts(both);
+  EXPECT_EQ(list.setting, "network.allow");
+  EXPECT_TRUE(list.appends);
+  EXPECT_EQ(list.value, R"(["a.org", "b.org"])");
+  const std::string with_mode = std::string(kWithItsMode) + append_grant("network.allow", "\"a\"");
+  EXPECT_EQ(grant_parts(with_mode).setting, "network.allow");
+  EXPECT_EQ(grant_parts(with_mode).value, "[\"a\"]");
+  const GrantParts value = grant_parts("limits.tmp_mb = 512");
+  EXPECT_EQ(value.setting, "limits.tmp_mb");
+  EXPECT_FALSE(value.appends);
+  EXPECT_EQ(value.value, "512");
+  for (const char* const advice : {"", "--with rust", "remove it from filesystem.protect", "a+=1"})
+    EXPECT_EQ(grant_parts(advice).setting, "") << advice;
+}
+
 }  // namespace
 }  // namespace sbx

@@ -154,6 +154,8 @@ TEST(Account, NamesTheFlagThatWouldAllowIt) {
             "connect to 1.2.3.4:80; allow it with --allow-host 1.2.3.4:80");
   EXPECT_EQ(sentence("connect", "[::1]:5432", "network.host_ports += [5432]"),
             "connect to [::1]:5432; allow it with --host-port 5432");
+  EXPECT_EQ(sentence("connect", "a.org:443", "network.allow += [\"a.org\", \"*.b.org\"]"),
+            "connect to a.org:443; allow it with --allow-host a.org --allow-host '*.b.org'");
   EXPECT_EQ(sentence("dns", "pypi.org", "network.allow += [\"pypi.org\"]"),
             "look up pypi.org; allow it with --allow-host pypi.org");
   EXPECT_EQ(sentence("request", "", "network.mode = \"outbound\""),
