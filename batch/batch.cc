@@ -56,7 +56,7 @@ Status Batch::open() {
   SBX_TRY(signals_, signal_descriptor(false));
   SBX_TRY(TaskInput input, TaskInput::open(options_.tasks));
   SBX_TRY(Results results, Results::open(options_, ids_));
-  if (Status started = start_places(); !started.ok()) {
+  if (Status started = start_servers(); !started.ok()) {
     results.remove_empty();
     return started;
   }
@@ -67,12 +67,12 @@ Status Batch::open() {
   return {};
 }
 
-Status Batch::start_places() {
-  places_.clear();
+Status Batch::start_servers() {
+  servers_.clear();
   jobs_ = 0;
   if (options_.on_slurm) return start_on_cluster();
   SBX_TRY(Lane lane, Lane::start(program_, options_.serve));
-  return start_place(std::move(lane), "", options_.jobs);
+  return start_server(std::move(lane), "", options_.jobs);
 }
 
 Status Batch::start_on_cluster() {
@@ -86,26 +86,26 @@ Status Batch::start_on_cluster() {
   const std::uint64_t jobs = options_.has_jobs ? options_.jobs : job_->processors();
   for (const std::string& node : job_->nodes()) {
     SBX_TRY(Child child, job_->serve(node, program_, options_.serve));
-    Status started = start_place(Lane(std::move(child)), node, jobs);
+    Status started = start_server(Lane(std::move(child)), node, jobs);
     if (signal_ != 0) return {};
     if (!started.ok()) status = std::move(started);
   }
   // The others do the work of a node that does not come up.
-  return places_.empty() ? status : Status();
+  return servers_.empty() ? status : Status();
 }
 
 // What keeps the server from coming up is told before anything is read.
-Status Batch::start_place(Lane started, std::string node, std::uint64_t jobs) {
-  auto place = std::make_unique<Place>(Place{std::move(started), std::move(node), jobs});
-  Lane& lane = place->lane;
+Status Batch::start_server(Lane started, std::string node, std::uint64_t jobs) {
+  auto server = std::make_unique<Server>(Server{std::move(started), std::move(node), jobs});
+  Lane& lane = server->lane;
   lane.call(0, "hello", "{}");
   const auto until = Clock::now() + kLongestStart;
   while (Clock::now() < until) {
     if (const auto answer = lane.next()) {
       if (answer->error) return *answer->error;
-      place->heard = Clock::now();
+      server->heard = Clock::now();
       jobs_ += jobs;
-      places_.push_back(std::move(place));
+      servers_.push_back(std::move(server));
       return {};
     }
     if (!lane.is_open()) break;
@@ -115,7 +115,7 @@ Status Batch::start_place(Lane started, std::string node, std::uint64_t jobs) {
     if (signal_ != 0) return {};
     if (ready[0].revents != 0) lane.read();
   }
-  std::string where = place->node.empty() ? "" : " on " + place->node;
+  std::string where = server->node.empty() ? "" : " on " + server->node;
   const std::string said = lane.complaint();
   return Error{ErrorCode::kSessionFailed,
                "the session's server did not come up" + where + (said.empty() ? "" : ": " + said),
@@ -146,7 +146,7 @@ Status Batch::turn() {
   poll_once();
   SBX_CHECK_OK(results_->flush());
   SBX_CHECK_OK(take_answers());
-  return lose_places();
+  return lose_servers();
 }
 
 bool Batch::wants_more() const {
@@ -158,9 +158,9 @@ void Batch::poll_once() {
                                       {wants_more() ? input_->fd() : -1, POLLIN, 0},
                                       {results_->blocked_fd(), POLLOUT, 0}};
   const std::size_t first = ready.size();
-  for (const auto& place : places_) {
-    const bool writes = place->lane.wants_to_write();
-    ready.push_back({place->lane.fd(), static_cast<short>(POLLIN | (writes ? POLLOUT : 0)), 0});
+  for (const auto& server : servers_) {
+    const bool writes = server->lane.wants_to_write();
+    ready.push_back({server->lane.fd(), static_cast<short>(POLLIN | (writes ? POLLOUT : 0)), 0});
   }
   std::optional<Clock::time_point> until = give_up_;
   const auto no_later_than = [&](Clock::time_point when) {
@@ -172,26 +172,26 @@ void Batch::poll_once() {
   if (poll(ready.data(), ready.size(), Loop::wait_ms(until)) < 0) return;
   take_signal();
   if (ready[1].revents != 0) input_->read();
-  for (std::size_t i = 0; i < places_.size(); ++i) {
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
     const short events = ready[first + i].revents;
-    Place& place = *places_[i];
-    if ((events & POLLOUT) != 0) place.lane.write();
+    Server& server = *servers_[i];
+    if ((events & POLLOUT) != 0) server.lane.write();
     if ((events & ~POLLOUT) != 0) {
-      place.lane.read();
-      place.heard = Clock::now();
-      place.was_asked = false;
+      server.lane.read();
+      server.heard = Clock::now();
+      server.was_asked = false;
     } else if (job_) {
-      look_after(place);
+      look_after(server);
     }
   }
 }
 
-void Batch::look_after(Place& place) {
-  const auto silent = Clock::now() - place.heard;
-  if (silent > kLostAfter) place.lane.give_up();
-  if (silent < kAskAfter || place.was_asked) return;
-  place.was_asked = true;
-  place.lane.call(0, "hello", "{}");
+void Batch::look_after(Server& server) {
+  const auto silent = Clock::now() - server.heard;
+  if (silent > kLostAfter) server.lane.give_up();
+  if (silent < kAskAfter || server.was_asked) return;
+  server.was_asked = true;
+  server.lane.call(0, "hello", "{}");
 }
 
 // --- lines in
@@ -258,19 +258,20 @@ void Batch::send(Task task) {
   const std::uint64_t call = next_call_++;
   task.begin = Clock::now();
   ++task.tries;
-  task.place = std::min_element(places_.begin(), places_.end(), [](const auto& a, const auto& b) {
-                 return a->running * b->jobs < b->running * a->jobs;
-               })->get();
-  ++task.place->running;
-  task.place->lane.call(call, "run", task.params);
+  task.server =
+      std::min_element(servers_.begin(), servers_.end(), [](const auto& a, const auto& b) {
+        return a->running * b->jobs < b->running * a->jobs;
+      })->get();
+  ++task.server->running;
+  task.server->lane.call(call, "run", task.params);
   running_.emplace(call, std::move(task));
 }
 
 // --- answers
 
 Status Batch::take_answers() {
-  for (const auto& place : places_) {
-    while (auto answer = place->lane.next()) {
+  for (const auto& server : servers_) {
+    while (auto answer = server->lane.next()) {
       if (answer->call == 0) continue;  // only that it is there; or its end follows
       lost_ = 0;
       SBX_CHECK_OK(take_answer(*std::move(answer)));
@@ -284,7 +285,7 @@ Status Batch::take_answer(Answer answer) {
   if (found == running_.end()) return {};
   Task task = std::move(found->second);
   running_.erase(found);
-  --task.place->running;
+  --task.server->running;
   std::string text;
   ResultLine result;
   if (answer.error) {
@@ -327,30 +328,30 @@ Status Batch::finish(const Task& task, std::string_view line, const ResultLine& 
   return {};
 }
 
-Status Batch::lose_places() {
-  for (auto at = places_.begin(); at != places_.end();) {
+Status Batch::lose_servers() {
+  for (auto at = servers_.begin(); at != servers_.end();) {
     if ((*at)->lane.is_open()) {
       ++at;
       continue;
     }
     SBX_CHECK_OK(lose(**at));
     jobs_ -= (*at)->jobs;
-    at = places_.erase(at);
+    at = servers_.erase(at);
   }
-  if (!places_.empty() || is_over()) return {};
+  if (!servers_.empty() || is_over()) return {};
   if (++lost_ >= kMostLost) {
     return Error{ErrorCode::kSessionFailed, "the session's server ends again and again", "",
                  "sbx-run serve may say why"};
   }
-  return start_places();
+  return start_servers();
 }
 
 // A server has gone, and what ran in it too.
-Status Batch::lose(Place& place) {
+Status Batch::lose(Server& server) {
   const Error error{ErrorCode::kSessionFailed, "the session's server ended while it ran", "",
                     "--retries N tries again"};
   for (auto at = running_.begin(); at != running_.end();) {
-    if (at->second.place != &place) {
+    if (at->second.server != &server) {
       ++at;
       continue;
     }
@@ -376,14 +377,14 @@ void Batch::take_signal() {
   signalfd_siginfo info{};
   if (read(signals_.get(), &info, sizeof info) != sizeof info) return;
   // A second one does not wait, nor for a server that hangs.
-  for (const auto& place : places_) {
-    if (signal_ != 0) place->lane.kill();
+  for (const auto& server : servers_) {
+    if (signal_ != 0) server->lane.kill();
   }
   give_up_ = Clock::now() + (signal_ != 0 ? milliseconds(0) : kLongestEnd);
   signal_ = static_cast<int>(info.ssi_signo);
   stops_ = true;
   waiting_.clear();
-  for (const auto& [call, task] : running_) task.place->lane.cancel(call);
+  for (const auto& [call, task] : running_) task.server->lane.cancel(call);
 }
 
 std::optional<std::uint64_t> Batch::left() const {

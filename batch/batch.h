@@ -36,7 +36,7 @@ class Batch {
  private:
   using Clock = std::chrono::steady_clock;
   // A server, here or on a node.
-  struct Place {
+  struct Server {
     Lane lane;
     std::string node;
     std::uint64_t jobs = 1;  // at a time
@@ -51,12 +51,12 @@ class Batch {
     std::uint64_t turn = 0;
     std::uint64_t tries = 0;
     Clock::time_point begin{};
-    Place* place = nullptr;
+    Server* server = nullptr;
   };
 
   Status open();
-  Status start_places();
-  Status start_place(Lane lane, std::string node, std::uint64_t jobs);
+  Status start_servers();
+  Status start_server(Lane lane, std::string node, std::uint64_t jobs);
   Status start_on_cluster();
   Status turn();
   void poll_once();
@@ -69,11 +69,11 @@ class Batch {
   void send(Task task);
   Status take_answers();
   Status take_answer(Answer answer);
-  void look_after(Place& place);
+  void look_after(Server& server);
   Status finish(const Task& task, std::string_view line, const ResultLine& result);
   bool try_again(Task& task, const std::string& error_code);
-  Status lose_places();
-  Status lose(Place& place);
+  Status lose_servers();
+  Status lose(Server& server);
   void take_signal();
   void show_progress();
   Status add_result(std::uint64_t turn, std::string_view line);
@@ -85,7 +85,7 @@ class Batch {
   std::optional<Results> results_;
   std::optional<TaskInput> input_;
   std::optional<SlurmJob> job_;
-  std::vector<std::unique_ptr<Place>> places_;
+  std::vector<std::unique_ptr<Server>> servers_;
   std::uint64_t jobs_ = 0;  // of all of them
   OwnedFd signals_;
   Summary summary_;

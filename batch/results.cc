@@ -274,11 +274,11 @@ Status Results::read_held(bool drops_failed, const IdSet& ids) {
                      });
 }
 
-Result<std::string> Results::read_place(const Place& place) const {
-  std::string text(place.size, '\0');
+Result<std::string> Results::read_span(const Span& span) const {
+  std::string text(span.size, '\0');
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t size = pread(held_file_.get(), text.data() + at, text.size() - at,
-                               place.offset + static_cast<off_t>(at));
+                               span.offset + static_cast<off_t>(at));
     if (size <= 0) return unwritable(beside(path_), size < 0 ? errno : EIO);
     at += static_cast<std::size_t>(size);
   }
@@ -288,9 +288,9 @@ Result<std::string> Results::read_place(const Place& place) const {
 Result<std::string> Results::take_held(std::string_view id) {
   const auto found = earlier_.find(id);
   if (found == earlier_.end()) return std::string();
-  const Place place = found->second;
+  const Span span = found->second;
   earlier_.erase(found);
-  return read_place(place);
+  return read_span(span);
 }
 
 bool Results::are_named(std::string_view message) const {
@@ -326,7 +326,7 @@ Status Results::flush() {
                "give sbx-run a stdout that is read, or --results FILE"};
 }
 
-Result<Results::Place> Results::write_held(std::string_view line) {
+Result<Results::Span> Results::write_held(std::string_view line) {
   SBX_CHECK_OK(check_in_place());
   std::string text(line);
   text += '\n';
@@ -336,9 +336,9 @@ Result<Results::Place> Results::write_held(std::string_view line) {
     if (size <= 0) return unwritable(beside(path_), size < 0 ? errno : ENOSPC);
     at += static_cast<std::size_t>(size);
   }
-  const Place place{held_end_, line.size()};
+  const Span span{held_end_, line.size()};
   held_end_ += static_cast<off_t>(text.size());
-  return place;
+  return span;
 }
 
 Status Results::hold(std::uint64_t turn, std::string_view line) {
@@ -357,7 +357,7 @@ Status Results::add(std::uint64_t turn, std::string_view line) {
 
 Status Results::give_held() {
   while (!held_.empty() && held_.begin()->first == next_turn_) {
-    SBX_TRY(const std::string line, read_place(held_.begin()->second));
+    SBX_TRY(const std::string line, read_span(held_.begin()->second));
     SBX_CHECK_OK(write_line(line));
     held_bytes_ -= line.size();
     held_.erase(held_.begin());
@@ -384,7 +384,7 @@ Status Results::close(bool is_whole) {
   }
   // Nobody can resume what went to standard output.
   for (auto held = held_.begin(); path_.empty() && held != held_.end(); held = held_.erase(held)) {
-    SBX_TRY(const std::string line, read_place(held->second));
+    SBX_TRY(const std::string line, read_span(held->second));
     SBX_CHECK_OK(write_line(line));
   }
   SBX_CHECK_OK(check_in_place());

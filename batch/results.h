@@ -50,7 +50,7 @@ class Results {
   Status close(bool is_whole);
 
  private:
-  struct Place {
+  struct Span {
     off_t offset = 0;
     std::size_t size = 0;
   };
@@ -65,8 +65,8 @@ class Results {
   Status check_in_place() const;
   Status write_line(std::string_view line);
   Status hold(std::uint64_t turn, std::string_view line);
-  Result<Place> write_held(std::string_view line);
-  Result<std::string> read_place(const Place& place) const;
+  Result<Span> write_held(std::string_view line);
+  Result<std::string> read_span(const Span& span) const;
   Status give_held();
 
   OwnedFd file_;
@@ -77,8 +77,8 @@ class Results {
   OwnedFd held_file_;
   off_t held_end_ = 0;
   std::size_t held_bytes_ = 0;
-  std::map<std::uint64_t, Place> held_;
-  std::map<std::string, Place, std::less<>> earlier_;  // of an earlier batch, by id
+  std::map<std::uint64_t, Span> held_;
+  std::map<std::string, Span, std::less<>> earlier_;  // of an earlier batch, by id
 };
 
 }  // namespace sbx::batch

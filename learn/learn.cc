@@ -78,9 +78,9 @@ class Learner {
                    "the profile makes a workspace for each run: there is none to learn in",
                    "--profile", "name another parent"};
     }
-    SBX_CHECK_OK(place_.make(options_));
+    SBX_CHECK_OK(run_profiles_.make(options_));
     std::vector<std::string>& own = guarded_.own;
-    own.insert(own.end(), place_.parents().begin(), place_.parents().end());
+    own.insert(own.end(), run_profiles_.parents().begin(), run_profiles_.parents().end());
     SBX_TRY(guarded_.secrets, secret_places(guarded_.homes));
     guarded_.linked = linked_files(guarded_.secrets);
     is_copied_ = !mount_below(options_.workspace).empty();
@@ -123,7 +123,7 @@ class Learner {
     }
     for (int i = 0; i < kMostRuns; ++i) {
       SBX_TRY(const std::string path, write(with_room(as_run(shown_), kNoMore)));
-      SBX_TRY(wide_, run_under(options_, path, is_copied_ ? place_.name() : ""));
+      SBX_TRY(wide_, run_under(options_, path, is_copied_ ? run_profiles_.name() : ""));
       const std::string status = wide_.value("status", "");
       if (status == "denied" || status == "needs_approval") {
         return Error{ErrorCode::kSetupFailed,
@@ -158,7 +158,7 @@ class Learner {
     const std::int64_t tmp_mb = granted_.limits.tmp_mb.value_or(0);
     for (int i = 0; i < kMostRuns; ++i) {
       SBX_TRY(std::string path, write(as_run(profile())));
-      std::string layer = place_.name();
+      std::string layer = run_profiles_.name();
       left_ = of_first_run_;
       if (!is_copied_ && !has_layer_on_disk(options_, path, layer)) {
         layer.clear();
@@ -249,7 +249,7 @@ class Learner {
   bool is_merged_into() const { return options_.out == options_.merge; }
 
   std::vector<std::string> hidden_places() const {
-    std::vector<std::string> places = place_.parents();
+    std::vector<std::string> places = run_profiles_.parents();
     for (const SecretPlace& secret : guarded_.secrets) {
       std::string path = secret.path;
       struct stat info {};
@@ -324,7 +324,7 @@ class Learner {
   }
 
   Result<std::string> write(const Document& profile) const {
-    return place_.write(from_directory(merged_from_, profile));
+    return run_profiles_.write(from_directory(merged_from_, profile));
   }
 
   void say_what_opens(const std::string& preset) const {
@@ -541,7 +541,7 @@ class Learner {
   }
 
   const LearnOptions& options_;
-  Place place_;
+  RunProfiles run_profiles_;
   Document parents_;
   std::string before_;
   std::string merged_from_;  // the directory of what is merged

@@ -171,11 +171,11 @@ void remove_leftovers(const std::string& parent) {
 
 Error told() { return Error{ErrorCode::kCancelled, "a signal ended it", "learn", ""}; }
 
-Place::~Place() {
+RunProfiles::~RunProfiles() {
   if (!path_.empty()) remove_tree(path_);
 }
 
-Status Place::make(const LearnOptions& options) {
+Status RunProfiles::make(const LearnOptions& options) {
   // Below directories for all runs of a user: who learns at the same time is hidden with them.
   if (!options.state.empty()) parents_.push_back(options.state + "/learn");
   parents_.push_back("/tmp/sbx-learn-" + std::to_string(geteuid()));
@@ -196,9 +196,9 @@ Status Place::make(const LearnOptions& options) {
   return call_failed(ErrorCode::kSetupFailed, "flock(" + parent + ")", "learn");
 }
 
-std::string Place::name() const { return layer_of(path_); }
+std::string RunProfiles::name() const { return layer_of(path_); }
 
-Result<std::string> Place::write(const Document& profile) const {
+Result<std::string> RunProfiles::write(const Document& profile) const {
   const std::string path = path_ + "/learned.json";
   SBX_CHECK_OK(replace_file(path, profile.dump() + "\n"));
   return path;

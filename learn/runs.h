@@ -21,12 +21,12 @@ Error told();
 
 // A directory for the profiles of the runs, which no run shows; gone with the object, or once
 // somebody learns after its process was killed.
-class Place {
+class RunProfiles {
  public:
-  Place() = default;
-  ~Place();
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  RunProfiles() = default;
+  ~RunProfiles();
+  RunProfiles(const RunProfiles&) = delete;
+  RunProfiles& operator=(const RunProfiles&) = delete;
 
   // Below the options' `state` or, where that cannot be, in /tmp.
   Status make(const LearnOptions& options);

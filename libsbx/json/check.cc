@@ -20,17 +20,18 @@ using nlohmann::json;
 constexpr std::size_t kMaxErrors = 100;
 
 // The way from the document's root to a value, as a list on the stack.
-struct Place {
-  const Place* parent;
+struct Location {
+  const Location* parent;
   std::string_view key;
   std::size_t index;  // where key has no data: an element of a list
 };
 
-void append_place(std::string& pointer, const Place* place) {
-  if (place == nullptr) return;
-  append_place(pointer, place->parent);
-  append_to_pointer(
-      pointer, place->key.data() ? place->key : std::string_view(std::to_string(place->index)));
+void append_location(std::string& pointer, const Location* location) {
+  if (location == nullptr) return;
+  append_location(pointer, location->parent);
+  append_to_pointer(pointer, location->key.data()
+                                 ? location->key
+                                 : std::string_view(std::to_string(location->index)));
 }
 
 // Quoted and short: the text is the writer's own and may be anything.
@@ -68,10 +69,10 @@ class Walk {
  public:
   explicit Walk(const std::string& prefix) : prefix_(prefix) {}
 
-  void object(const json& value, const ObjectSpec& spec, const Place* place) {
-    if (!value.is_object()) return wrong_type(value, "an object", place);
+  void object(const json& value, const ObjectSpec& spec, const Location* location) {
+    if (!value.is_object()) return wrong_type(value, "an object", location);
     for (const auto& [key, member] : value.get_ref<const json::object_t&>()) {
-      const Place here{place, key, 0};
+      const Location here{location, key, 0};
       if (const FieldSpec* field = spec.find(key)) {
         check(member, field->value, &here);
       } else if (const FieldSpec* list = spec.appendable ? find_appended(spec, key) : nullptr) {
@@ -82,7 +83,7 @@ class Walk {
     }
     for (const FieldSpec& field : spec.fields) {
       if (field.required && !value.contains(field.name)) {
-        const Place here{place, field.name, 0};
+        const Location here{location, field.name, 0};
         add(ErrorCode::kMissingField, "the key \"" + std::string(field.name) + "\" is missing", "",
             &here);
       }
@@ -98,20 +99,21 @@ class Walk {
     return field != nullptr && field->value.kind == Kind::kList ? field : nullptr;
   }
 
-  void appended(const json& object, const json& list, const FieldSpec& field, const Place* place) {
+  void appended(const json& object, const json& list, const FieldSpec& field,
+                const Location* location) {
     ValueSpec spec = field.value;
     spec.nullable = false;
-    check(list, spec, place);
+    check(list, spec, location);
     if (object.contains(field.name)) {
       const std::string name(field.name);
       add(ErrorCode::kBadValue,
           "\"+" + name + "\" appends to a parent's list, and \"" + name +
               "\" replaces it: not both",
-          "remove one of the two", place);
+          "remove one of the two", location);
     }
   }
 
-  void unknown(std::string_view key, const ObjectSpec& spec, const Place* place) {
+  void unknown(std::string_view key, const ObjectSpec& spec, const Location* location) {
     std::string hint;
     if (spec.appendable && key.starts_with('+') && spec.find(key.substr(1)) != nullptr) {
       hint = "only lists can be appended to: write \"" + std::string(key.substr(1)) + "\"";
@@ -123,113 +125,114 @@ class Walk {
       if (hint.empty())
         hint = known.empty() ? "no key is known here" : "known here: " + join(known, ", ");
     }
-    add(ErrorCode::kUnknownField, "unknown key " + quoted(key), std::move(hint), place);
+    add(ErrorCode::kUnknownField, "unknown key " + quoted(key), std::move(hint), location);
   }
 
-  void check(const json& value, const ValueSpec& spec, const Place* place) {
+  void check(const json& value, const ValueSpec& spec, const Location* location) {
     if (spec.nullable && value.is_null()) return;
     switch (spec.kind) {
       case Kind::kBool:
-        if (!value.is_boolean()) wrong_type(value, "true or false", place);
+        if (!value.is_boolean()) wrong_type(value, "true or false", location);
         return;
       case Kind::kCount:
-        return count(value, spec, place);
+        return count(value, spec, location);
       case Kind::kNumber:
-        return number(value, spec, place);
+        return number(value, spec, location);
       case Kind::kText:
-        return text(value, spec, "a string", place);
+        return text(value, spec, "a string", location);
       case Kind::kEnum:
-        return choice(value, spec, place);
+        return choice(value, spec, location);
       case Kind::kList:
-        return list(value, spec, place);
+        return list(value, spec, location);
       case Kind::kMap:
-        return map(value, spec, place);
+        return map(value, spec, location);
       case Kind::kObject:
-        return object(value, *spec.object, place);
+        return object(value, *spec.object, location);
       case Kind::kTextOrObject:
-        if (value.is_object()) return object(value, *spec.object, place);
-        return text(value, spec, "a string or an object", place);
+        if (value.is_object()) return object(value, *spec.object, location);
+        return text(value, spec, "a string or an object", location);
       case Kind::kTextOrList:
-        if (value.is_array()) return list(value, spec, place);
-        return text(value, spec, "a string or a list", place);
+        if (value.is_array()) return list(value, spec, location);
+        return text(value, spec, "a string or a list", location);
     }
   }
 
-  void count(const json& value, const ValueSpec& spec, const Place* place) {
-    if (!value.is_number()) return wrong_type(value, "a whole number", place);
+  void count(const json& value, const ValueSpec& spec, const Location* location) {
+    if (!value.is_number()) return wrong_type(value, "a whole number", location);
     const auto whole = whole_number(value);
     const bool fraction =
         value.is_number_float() && value.get<double>() != std::trunc(value.get<double>());
-    if (fraction) return wrong_type(value, "a whole number", place);
-    if (!whole || *whole < spec.min || *whole > spec.max) out_of_range(value, spec, place);
+    if (fraction) return wrong_type(value, "a whole number", location);
+    if (!whole || *whole < spec.min || *whole > spec.max) out_of_range(value, spec, location);
   }
 
-  void number(const json& value, const ValueSpec& spec, const Place* place) {
-    if (!value.is_number()) return wrong_type(value, "a number", place);
+  void number(const json& value, const ValueSpec& spec, const Location* location) {
+    if (!value.is_number()) return wrong_type(value, "a number", location);
     const auto amount = value.get<double>();
     const bool is_above = spec.max != kUnbounded && amount > static_cast<double>(spec.max);
     if (amount < static_cast<double>(spec.min) || is_above) {
-      out_of_range(value, spec, place);
+      out_of_range(value, spec, location);
     }
   }
 
-  void text(const json& value, const ValueSpec& spec, const char* expected, const Place* place) {
-    if (!value.is_string()) return wrong_type(value, expected, place);
-    form(value.get_ref<const std::string&>(), spec.form, place);
+  void text(const json& value, const ValueSpec& spec, const char* expected,
+            const Location* location) {
+    if (!value.is_string()) return wrong_type(value, expected, location);
+    form(value.get_ref<const std::string&>(), spec.form, location);
   }
 
-  void form(std::string_view value, const TextForm* form, const Place* place) {
+  void form(std::string_view value, const TextForm* form, const Location* location) {
     if (form == nullptr || form->matches(value)) return;
     const std::string what = value.empty() ? "" : quoted(value) + " ";
-    add(ErrorCode::kBadValue, what + "must be " + form->expected, "", place);
+    add(ErrorCode::kBadValue, what + "must be " + form->expected, "", location);
   }
 
-  void choice(const json& value, const ValueSpec& spec, const Place* place) {
-    if (!value.is_string()) return wrong_type(value, "one of " + join(spec.names, ", "), place);
+  void choice(const json& value, const ValueSpec& spec, const Location* location) {
+    if (!value.is_string()) return wrong_type(value, "one of " + join(spec.names, ", "), location);
     const std::string_view name = value.get_ref<const std::string&>();
     if (std::find(spec.names.begin(), spec.names.end(), name) != spec.names.end()) return;
     add(ErrorCode::kBadValue, quoted(name) + " is not one of " + join(spec.names, ", "),
-        did_you_mean(name, spec.names), place);
+        did_you_mean(name, spec.names), location);
   }
 
-  void list(const json& value, const ValueSpec& spec, const Place* place) {
-    if (!value.is_array()) return wrong_type(value, "a list", place);
+  void list(const json& value, const ValueSpec& spec, const Location* location) {
+    if (!value.is_array()) return wrong_type(value, "a list", location);
     if (value.size() < static_cast<std::size_t>(spec.min)) {
-      add(ErrorCode::kBadValue, "an empty list", "leave the key out, or name something", place);
+      add(ErrorCode::kBadValue, "an empty list", "leave the key out, or name something", location);
     }
     for (std::size_t i = 0; i < value.size(); ++i) {
-      const Place here{place, {}, i};
+      const Location here{location, {}, i};
       check(value[i], *spec.item, &here);
     }
   }
 
-  void map(const json& value, const ValueSpec& spec, const Place* place) {
-    if (!value.is_object()) return wrong_type(value, "an object", place);
+  void map(const json& value, const ValueSpec& spec, const Location* location) {
+    if (!value.is_object()) return wrong_type(value, "an object", location);
     for (const auto& [key, member] : value.get_ref<const json::object_t&>()) {
-      const Place here{place, key, 0};
+      const Location here{location, key, 0};
       form(key, spec.form, &here);
       check(member, *spec.item, &here);
     }
   }
 
-  void wrong_type(const json& value, std::string_view expected, const Place* place) {
+  void wrong_type(const json& value, std::string_view expected, const Location* location) {
     add(ErrorCode::kWrongType, "must be " + std::string(expected) + ", not " + article_for(value),
-        "", place);
+        "", location);
   }
 
-  void out_of_range(const json& value, const ValueSpec& spec, const Place* place) {
+  void out_of_range(const json& value, const ValueSpec& spec, const Location* location) {
     const std::string least = std::to_string(spec.min);
     const bool is_unbounded = spec.max == kUnbounded && value < spec.min;
     const std::string bounds = !is_unbounded ? "from " + least + " to " + std::to_string(spec.max)
                                : spec.kind == Kind::kNumber ? "more than " + least
                                                             : least + " or more";
-    add(ErrorCode::kOutOfRange, "must be " + bounds + ", not " + value.dump(), "", place);
+    add(ErrorCode::kOutOfRange, "must be " + bounds + ", not " + value.dump(), "", location);
   }
 
-  void add(ErrorCode code, std::string message, std::string hint, const Place* place) {
+  void add(ErrorCode code, std::string message, std::string hint, const Location* location) {
     if (errors_.size() >= kMaxErrors) return;
     std::string where = prefix_;
-    append_place(where, place);
+    append_location(where, location);
     errors_.push_back({.code = code,
                        .message = std::move(message),
                        .where = std::move(where),

@@ -106,7 +106,7 @@ void Screen::replied(const char* bytes, std::size_t size, void* self) {
 }
 
 void Screen::end_escape(std::string& out, char last) {
-  place_ = Place::kText;
+  state_ = State::kText;
   if (last != 'b') {
     out += "\x1b[" + numbers_ + last;
     return;
@@ -127,9 +127,9 @@ std::string Screen::bounded(std::string_view bytes) {
   for (const char byte : bytes) {
     const auto code = static_cast<unsigned char>(byte);
     // What libvterm skips without leaving an escape: the escape goes on after it here too.
-    const bool is_begun = place_ == Place::kEscape || place_ == Place::kHash;
+    const bool is_begun = state_ == State::kEscape || state_ == State::kHash;
     if (code == 0x7f || (is_begun && code >= 0x80)) continue;
-    if (place_ == Place::kNumbers && code >= 0x20) {
+    if (state_ == State::kNumbers && code >= 0x20) {
       digits_ = is_digit(byte) ? digits_ + 1 : 0;
       if (byte == ';' || byte == ':') ++separators_;
       const bool fits = digits_ <= kMostDigits && separators_ < kMostArguments;
@@ -138,29 +138,29 @@ std::string Screen::bounded(std::string_view bytes) {
       } else if (fits && numbers_.size() < kMostNumbers) {
         numbers_ += byte;
       }
-    } else if (place_ == Place::kEscape && byte == '[') {
-      place_ = Place::kNumbers;
+    } else if (state_ == State::kEscape && byte == '[') {
+      state_ = State::kNumbers;
       numbers_.clear();
       set_.clear();
       digits_ = 0;
       separators_ = 0;
-    } else if (place_ != Place::kText && code < 0x20 && byte != '\x1b' && byte != '\x18' &&
+    } else if (state_ != State::kText && code < 0x20 && byte != '\x1b' && byte != '\x18' &&
                byte != '\x1a') {
       out += byte;  // a control within an escape is done at once
-    } else if (place_ == Place::kEscape && byte == '#') {
-      place_ = Place::kHash;
-    } else if (place_ == Place::kEscape && code >= 0x20 && code < 0x30) {
+    } else if (state_ == State::kEscape && byte == '#') {
+      state_ = State::kHash;
+    } else if (state_ == State::kEscape && code >= 0x20 && code < 0x30) {
       // Of a character set; to libvterm even a '[' behind it begins numbers.
       if (set_.size() < kMostNumbers) set_ += byte;
-    } else if (place_ == Place::kHash && code >= 0x20) {
-      place_ = code < 0x30 ? Place::kHash : Place::kText;
+    } else if (state_ == State::kHash && code >= 0x20) {
+      state_ = code < 0x30 ? State::kHash : State::kText;
     } else {
-      const bool is_text = place_ == Place::kText && byte != '\x1b';
+      const bool is_text = state_ == State::kText && byte != '\x1b';
       // One that another escape follows is none: libvterm would go on from it.
-      if (place_ == Place::kEscape && byte != '\x1b') (out += '\x1b') += set_;
+      if (state_ == State::kEscape && byte != '\x1b') (out += '\x1b') += set_;
       set_.clear();
-      place_ = byte == '\x1b' ? Place::kEscape : Place::kText;
-      if (place_ == Place::kText) out += byte;
+      state_ = byte == '\x1b' ? State::kEscape : State::kText;
+      if (state_ == State::kText) out += byte;
       if (is_text && (code & 0xc0U) != 0x80) last_.clear();
       if (is_text && code >= 0x20 && code != 0x7f && last_.size() < 4) last_ += byte;
     }

@@ -48,8 +48,8 @@ class Screen {
   std::string bounded(std::string_view bytes);
   void end_escape(std::string& out, char last);
 
-  enum class Place : char { kText, kEscape, kHash, kNumbers };
-  Place place_ = Place::kText;
+  enum class State : char { kText, kEscape, kHash, kNumbers };
+  State state_ = State::kText;
   std::string numbers_;  // of the escape so far
   std::string set_;      // what stands before its last byte
   int digits_ = 0;
