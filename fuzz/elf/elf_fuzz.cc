@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "host/elf.h"
+#include "support/byte_reader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

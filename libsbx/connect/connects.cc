@@ -173,7 +173,7 @@ void Connects::connect_relayed(Errand& errand, const Endpoint& destination) {
   const auto go_on = [this, id = errand.call.id, destination](OwnedFd listener, int problem) {
     Errand* const waiting = connector_->find(id);
     if (listener.is_open()) {
-      const Status added = gateway_->add_listener_for_a_while(std::move(listener));
+      const Status added = gateway_->add_listener(std::move(listener));
       if (waiting == nullptr) return;
       return added.ok() ? connect(*waiting) : refuse(*waiting, ECONNREFUSED);
     }

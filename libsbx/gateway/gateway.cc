@@ -76,10 +76,6 @@ Result<std::unique_ptr<Gateway>> Gateway::create(const GatewayOptions& options,
 
 Status Gateway::add_listener(OwnedFd listener) { return add(std::move(listener), nullptr); }
 
-Status Gateway::add_listener_for_a_while(OwnedFd listener) {
-  return add(std::move(listener), nullptr, true);
-}
-
 Status Gateway::add_publish(OwnedFd listener, std::function<OwnedFd()> dial) {
   if (const auto bound = local_endpoint(listener.get())) context_.published.push_back(*bound);
   return add(std::move(listener), std::move(dial));
@@ -94,7 +90,7 @@ Status Gateway::add_dns(OwnedFd udp, OwnedFd tcp_listener) {
   return {};
 }
 
-Status Gateway::add(OwnedFd socket, std::function<OwnedFd()> dial, bool is_brief) {
+Status Gateway::add(OwnedFd socket, std::function<OwnedFd()> dial) {
   SBX_CHECK_OK(make_non_blocking(socket.get()));
   const auto bound = local_endpoint(socket.get());
   if (!bound)
@@ -106,7 +102,6 @@ Status Gateway::add(OwnedFd socket, std::function<OwnedFd()> dial, bool is_brief
   added.takes_v4 =
       getsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &size) == 0 && v6_only == 0;
   added.bound = *bound;
-  added.is_brief = is_brief;
   added.dial = std::move(dial);
   added.watch = context_.loop.watch(socket.get(), EPOLLIN,
                                     [this, &added](std::uint32_t) { on_accept(added); });
@@ -136,7 +131,7 @@ bool Gateway::has_listener(const Endpoint& destination) {
 }
 
 void Gateway::prolong(Listener& listener) {
-  if (!listener.is_brief) return;
+  if (listener.dial) return;
   listener.expiry = context_.loop.after(kBriefListener, [this, &listener] {
     accept_all(listener);
     close(listener);

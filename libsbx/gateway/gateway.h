@@ -63,12 +63,10 @@ class Gateway {
 
   // A listening TCP socket of the sandbox's namespace, on the wildcard address or any other. The
   // destination of each connection is what getsockname() says of it: with an AnyIP route every
-  // destination is local. Made non-blocking here.
+  // destination is local. Made non-blocking here. When nothing has come for a second it is closed
+  // (what waits in it is accepted first), so that its port is free again for servers inside and a
+  // scan of ports does not use up descriptors.
   Status add_listener(OwnedFd listener);
-  // The same for a listener that was made for one destination, on demand: when nothing has come for
-  // a second it is closed (what waits in it is accepted first), so that its port is free again for
-  // servers inside and a scan of ports does not use up descriptors.
-  Status add_listener_for_a_while(OwnedFd listener);
   // Whether it is a port of the host that leads back inside.
   bool is_published(const Endpoint& endpoint) const { return context_.is_published(endpoint); }
   // Whether a connection to exactly `destination` would find an open listener of ours; it then
@@ -115,13 +113,12 @@ class Gateway {
     Loop::Timer pause;
     Endpoint bound;
     bool takes_v4 = false;  // of an IPv6 wildcard: IPv4 connections too
-    bool is_brief = false;  // closed when nothing comes for a while
     Loop::Timer expiry;
     std::function<OwnedFd()> dial;  // empty: a listener of the sandbox
   };
 
   Gateway(const GatewayOptions& options, DenialLedger& denials);
-  Status add(OwnedFd listener, std::function<OwnedFd()> dial, bool is_brief = false);
+  Status add(OwnedFd listener, std::function<OwnedFd()> dial);
   void on_accept(Listener& listener);
   void accept_all(Listener& listener);
   void prolong(Listener& listener);

@@ -219,15 +219,6 @@ ByteReader reader_of(int fd) {
   };
 }
 
-ByteReader reader_of(std::string_view bytes) {
-  return [bytes](std::uint64_t offset, void* to, std::size_t size) -> std::size_t {
-    if (offset >= bytes.size()) return 0;
-    const std::size_t got = std::min(size, bytes.size() - static_cast<std::size_t>(offset));
-    if (got > 0) std::memcpy(to, bytes.data() + offset, got);
-    return got;
-  };
-}
-
 Result<ElfFile> read_elf(const ByteReader& read) { return Parser(read).parse(); }
 
 std::vector<LdCacheEntry> read_ld_cache(std::string_view bytes) {

@@ -29,8 +29,7 @@ struct ElfFile {
 
 // Reads up to `size` bytes at `offset`; answers how many there were.
 using ByteReader = std::function<std::size_t(std::uint64_t offset, void* to, std::size_t size)>;
-ByteReader reader_of(int fd);                  // borrows the descriptor
-ByteReader reader_of(std::string_view bytes);  // borrows the bytes
+ByteReader reader_of(int fd);  // borrows the descriptor
 
 // Errors: kBadValue for anything that is not a well-formed little-endian ELF64 file for x86-64 or
 // aarch64; kTooLarge beyond the bounds (512 program headers, 4096 dynamic entries, 512 libraries,

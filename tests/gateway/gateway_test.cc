@@ -410,7 +410,7 @@ TEST_F(GatewayTest, ClosesAListenerMadeForOneDestinationWhenNothingComes) {
   const Endpoint destination = at("203.0.113.7", 80);
   const OwnedFd server = outside_tcp(destination);
   EXPECT_FALSE(world.gateway().has_listener(destination));
-  ASSERT_TRUE(world.gateway().add_listener_for_a_while(inside_tcp(destination)).ok());
+  ASSERT_TRUE(world.gateway().add_listener(inside_tcp(destination)).ok());
   EXPECT_TRUE(world.gateway().has_listener(destination));
   EXPECT_FALSE(world.gateway().has_listener(at("203.0.113.8", 80)));
   auto [client, accepted] = world.connect_through(destination, server.get());
@@ -469,8 +469,11 @@ TEST_F(GatewayTest, IsIdleWhenNothingIsUnderWay) {
   const OwnedFd server = outside_tcp(at("203.0.113.7", 80));
   auto [client, accepted] = world.connect_through(at("203.0.113.7", 80), server.get());
   ASSERT_TRUE(accepted.is_open());
+  // The listener's time runs out; a connection has none.
+  EXPECT_TRUE(world.until([&] { return !world.gateway().deadline().has_value(); }));
   world.settle();
   EXPECT_FALSE(world.gateway().deadline().has_value());
+  EXPECT_EQ(world.gateway().connections().size(), 1U);
 }
 
 TEST(AllowGrant, IsOfOneHostOrNone) {

@@ -8,6 +8,7 @@
 
 #include "base/owned_fd.h"
 #include "host/elf_builder.h"
+#include "support/byte_reader.h"
 #include "support/corpus.h"
 
 namespace sbx {
