@@ -64,7 +64,9 @@ void add_hosts(const Grant& rules, const Profile& profile, Document& to) {
     NetworkProfile alone;
     alone.mode = NetworkMode::kAllowlist;
     alone.allow = profile.network.allow;
-    alone.http.emplace_back().host = host.is_string() ? host.get<std::string>() : "";
+    const auto named = parse_host_rule(host.is_string() ? host.get<std::string>() : "");
+    if (!named) continue;
+    alone.http.emplace_back().host = *named;
     if (!check_http(alone).ok()) add_grant({"network", "allow", true, {host}}, to);
   }
 }

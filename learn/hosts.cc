@@ -40,13 +40,11 @@ bool is_reached(const std::string& host, const NetworkProfile& network) {
   if (network.mode > NetworkMode::kAllowlist) return true;
   const auto wanted = parse_host_rule(host);
   if (network.mode == NetworkMode::kNone || !wanted) return false;
-  const auto lets = [&](const std::string& text) {
-    auto rule = parse_host_rule(text);
-    if (!rule) return false;
-    const std::vector<std::uint16_t> ports = ports_of(*rule);
+  const auto lets = [&](HostRule rule) {
+    const std::vector<std::uint16_t> ports = ports_of(rule);
     return std::any_of(ports.begin(), ports.end(), [&](std::uint16_t port) {
-      rule->port = port;
-      const auto common = both(*rule, *wanted);
+      rule.port = port;
+      const auto common = both(rule, *wanted);
       return common && host_rule_text(*common) == host_rule_text(*wanted);
     });
   };

@@ -378,7 +378,7 @@ std::optional<std::string> Credentials::apply(std::string_view host, int port, b
   Fields looked_at;
   std::vector<bool> is_filled(fields.size());
   for (const BoundSecret& each : bound_) {
-    if (!is_tls || !covers_host(each.host, host, port)) continue;
+    if (!is_tls || !covers_host(each.text.host, host, port)) continue;
     for (std::size_t i = 0; i < filled.size(); ++i) {
       if (!is_filled[i] && put_in_field(each, filled[i])) is_filled[i] = true;
     }

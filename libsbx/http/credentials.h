@@ -24,7 +24,6 @@ std::string header_value(const Credential& credential, std::string_view value);
 
 struct BoundSecret {
   Credential text;
-  HostRule host;
   std::string placeholder;
   std::string secret;
   std::vector<std::string>

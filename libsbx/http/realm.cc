@@ -55,7 +55,7 @@ void Realm::renew_values(const Peer& peer, std::function<void()> then) {
   for (std::size_t i = 0; i < renewals_.size(); ++i) {
     const BoundSecret& secret = credentials_.bound()[i];
     const auto& ttl = secret.text.from.ttl_s;
-    if (!ttl || !covers_host(secret.host, peer.name, peer.port)) continue;
+    if (!ttl || !covers_host(secret.text.host, peer.name, peer.port)) continue;
     Renewal& renewal = renewals_[i];
     if (Clock::now() < renewal.read_at + std::chrono::seconds(*ttl)) continue;
     // One after the other: the next one is looked for when this one is there.

@@ -8,9 +8,7 @@ namespace sbx::http {
 
 Rules::Rules(const std::vector<HttpRule>& rules) : texts_(rules) {
   for (const HttpRule& text : texts_) {
-    auto host = parse_host_rule(text.host);
-    if (!host) continue;  // the policy has looked
-    Rule rule{std::move(*host), &text, {}};
+    Rule rule{&text, {}};
     for (const std::string& path : text.paths.value_or(std::vector<std::string>())) {
       rule.paths.push_back({pattern_segments(path, false), pattern_segments(path, true)});
     }
@@ -23,7 +21,7 @@ Verdict Rules::first(std::string_view name, int port, std::string_view method,
                      bool separates) const {
   bool has_rule = false;
   for (const Rule& rule : rules_) {
-    if (!covers_host(rule.host, name, port)) continue;
+    if (!covers_host(rule.text->host, name, port)) continue;
     has_rule = true;
     const auto& methods = rule.text->methods;
     if (methods && std::find(methods->begin(), methods->end(), method) == methods->end()) continue;
@@ -40,7 +38,7 @@ Verdict Rules::first(std::string_view name, int port, std::string_view method,
 
 bool Rules::limit_requests(std::string_view name, int port) const {
   return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
-    return covers_host(rule.host, name, port) &&
+    return covers_host(rule.text->host, name, port) &&
            (rule.text->methods || rule.text->paths || rule.text->query);
   });
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "http/target.h"
-#include "profile/host_rule.h"
 #include "profile/profile.h"
 
 namespace sbx::http {
@@ -34,7 +33,6 @@ class Rules {
     std::vector<std::string> as_separator;
   };
   struct Rule {
-    HostRule host;
     const HttpRule* text;
     std::vector<Pattern> paths;
   };

@@ -91,9 +91,7 @@ Status bind_secrets(Started& to, const EnvironmentBlock& environment, StateReade
   for (std::size_t i = 0; i < to.network.credentials.size(); ++i) {
     const Credential& text = to.network.credentials[i];
     const std::string where = "/network/credentials/" + std::to_string(i) + "/from";
-    auto host = parse_host_rule(text.host);
-    if (!host) return Error{ErrorCode::kBadValue, "not a host: " + text.host, where, ""};
-    BoundSecret bound{text, std::move(*host), "", ""};
+    BoundSecret bound{text, "", ""};
     if (state == nullptr) {
       SBX_TRY(bound.secret, read_secret(text.from, environment, where));
       const std::string whole = text.header ? header_value(text, bound.secret) : "";
@@ -136,9 +134,9 @@ std::vector<std::string> variables_with(const std::vector<BoundSecret>& secrets,
 std::vector<HostRule> hosts_of(const Started& started) {
   std::vector<HostRule> hosts;
   for (const HttpRule& rule : started.network.http) {
-    if (auto host = parse_host_rule(rule.host)) hosts.push_back(std::move(*host));
+    hosts.push_back(rule.host);
   }
-  for (const BoundSecret& secret : started.secrets) hosts.push_back(secret.host);
+  for (const BoundSecret& secret : started.secrets) hosts.push_back(secret.text.host);
   return hosts;
 }
 

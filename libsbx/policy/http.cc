@@ -49,18 +49,17 @@ bool is_host_port(const HostRule& host, const std::vector<int>& ports) {
          std::any_of(ports.begin(), ports.end(), [&](int port) { return covers_port(host, port); });
 }
 
-Status check_host(const std::string& text, const std::string& where,
-                  const std::vector<HostRule>& allowed, const std::vector<int>& host_ports) {
-  const auto host = parse_host_rule(text);
-  if (!host || (host->kind != HostRule::Kind::kWildcard && !is_one_host(*host))) {
+Status check_host(const HostRule& host, const std::string& where, const NetworkProfile& network) {
+  const std::string text = host_rule_text(host);
+  if (host.kind != HostRule::Kind::kWildcard && !is_one_host(host)) {
     return bad(where, "not one host: '" + text + "'", "a name, *.NAME or an address");
   }
-  if (is_host_port(*host, host_ports)) {
+  if (is_host_port(host, network.host_ports)) {
     return bad(where, "network.host_ports opens " + text + ", and no rule is applied there",
                "take the port out of network.host_ports");
   }
-  const bool is_covered = std::any_of(allowed.begin(), allowed.end(),
-                                      [&](const HostRule& entry) { return covers(entry, *host); });
+  const bool is_covered = std::any_of(network.allow.begin(), network.allow.end(),
+                                      [&](const HostRule& entry) { return covers(entry, host); });
   if (is_covered) return {};
   return bad(where, "network.allow does not cover " + text,
              append_grant("network.allow", json_string(text)));
@@ -163,13 +162,9 @@ Status check_http(const NetworkProfile& network) {
                  "set network.mode = \"allowlist\", with the hosts in network.allow");
     }
   }
-  std::vector<HostRule> allowed;
-  for (const std::string& text : network.allow) {
-    if (auto host = parse_host_rule(text)) allowed.push_back(std::move(*host));
-  }
   for (std::size_t i = 0; i < network.http.size(); ++i) {
     const std::string where = "/network/http/" + std::to_string(i);
-    SBX_CHECK_OK(check_host(network.http[i].host, where + "/host", allowed, network.host_ports));
+    SBX_CHECK_OK(check_host(network.http[i].host, where + "/host", network));
     const std::vector<std::string> none;
     const auto& paths = network.http[i].paths.value_or(none);
     for (std::size_t j = 0; j < paths.size(); ++j) {
@@ -184,7 +179,7 @@ Status check_http(const NetworkProfile& network) {
     const Credential& credential = network.credentials[i];
     const std::string where = "/network/credentials/" + std::to_string(i);
     SBX_CHECK_OK(check_name(credential.name, where + "/name", names));
-    SBX_CHECK_OK(check_host(credential.host, where + "/host", allowed, network.host_ports));
+    SBX_CHECK_OK(check_host(credential.host, where + "/host", network));
     SBX_CHECK_OK(check_place(credential, where));
     SBX_CHECK_OK(check_source(credential.from, where + "/from"));
   }

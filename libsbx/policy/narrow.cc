@@ -25,17 +25,6 @@ bool lists_no_own(const HostRule& rule) {
          (rule.kind == HostRule::Kind::kNetwork && rule.prefix < kNarrowestWideNetwork);
 }
 
-std::vector<HostRule> rules_of(const std::vector<std::string>& texts, bool never_own) {
-  std::vector<HostRule> rules;
-  for (const std::string& text : texts) {
-    auto rule = parse_host_rule(text);
-    if (!rule) continue;  // the form of the key allows none such
-    rule->never_own = never_own;
-    rules.push_back(std::move(*rule));
-  }
-  return rules;
-}
-
 std::vector<HostRule> both_lists(const std::vector<HostRule>& ours,
                                  const std::vector<HostRule>& theirs) {
   std::vector<HostRule> out;
@@ -75,12 +64,11 @@ void lower_mode(const ManagedFile& file, NetworkMode most, Narrowed& out) {
     network.allow.clear();
     network.http.clear();
     network.credentials.clear();
-    out.hosts.clear();
   }
   if (most != NetworkMode::kAllowlist || !file.network.allow) return;
   // Any outbound connection was let through, but for the host's own addresses.
-  out.hosts = rules_of(*file.network.allow, former == NetworkMode::kOutbound);
   network.allow = *file.network.allow;
+  for (HostRule& rule : network.allow) rule.never_own = former == NetworkMode::kOutbound;
 }
 
 // It is reached like any other host, whatever goes through it.
@@ -88,7 +76,7 @@ Status check_proxy(const ManagedFile& file, const Narrowed& out) {
   if (out.upstream_proxy.empty()) return {};
   SBX_TRY(Upstream proxy, parse_upstream(out.upstream_proxy, "--upstream-proxy"));
   proxy.host.port = proxy.port;
-  if (!both_lists({proxy.host}, rules_of(*file.network.allow, false)).empty()) return {};
+  if (!both_lists({proxy.host}, *file.network.allow).empty()) return {};
   return Error{ErrorCode::kManagedPolicy,
                "the proxy " + host_rule_text(proxy.host) + " is not allowed by " + file.mark.path,
                "--upstream-proxy", "leave it out, or have it added to network.allow there"};
@@ -103,7 +91,7 @@ Status narrow_network(const ManagedFile& file, Narrowed& out) {
   ManagedReach& reach = out.reach.emplace_back();
   reach.most = most;
   reach.file = file.mark.path;
-  if (file.network.allow) reach.allowed = rules_of(*file.network.allow, false);
+  reach.allowed = file.network.allow;
   if (!file.network.allow && most != NetworkMode::kNone) return {};
   if (file.network.allow) SBX_CHECK_OK(check_proxy(file, out));
   std::erase_if(network.host_ports, [&](int port) {
@@ -116,17 +104,12 @@ Status narrow_network(const ManagedFile& file, Narrowed& out) {
   });
   if (!file.network.allow || !was_listed || network.mode != NetworkMode::kAllowlist) return {};
   const std::vector<HostRule>& allowed = *reach.allowed;
-  out.hosts = both_lists(out.hosts, allowed);
-  std::vector<std::string> left;
-  for (const HostRule& host : out.hosts) left.push_back(host_rule_text(host));
-  for (const std::string& text : network.allow) {
-    const auto rule = parse_host_rule(text);
-    const bool is_whole = rule && both_lists({*rule}, allowed) == both_lists({*rule}, {*rule});
-    if (!is_whole) {
-      out.warnings.push_back("network.allow: " + text + " narrowed by " + file.mark.path);
-    }
+  for (const HostRule& rule : network.allow) {
+    if (both_lists({rule}, allowed) == both_lists({rule}, {rule})) continue;
+    out.warnings.push_back("network.allow: " + host_rule_text(rule) + " narrowed by " +
+                           file.mark.path);
   }
-  network.allow = std::move(left);
+  network.allow = both_lists(network.allow, allowed);
   return {};
 }
 

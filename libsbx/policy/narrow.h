@@ -18,7 +18,6 @@ namespace sbx {
 
 struct Narrowed {
   Profile& profile;
-  std::vector<HostRule>& hosts;  // network.allow, read
   std::optional<std::int64_t>& file_bytes;
   std::optional<std::int64_t>& output_bytes;
   std::vector<std::string>& warnings;  // what was lowered, and by which file

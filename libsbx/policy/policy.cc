@@ -244,29 +244,24 @@ void show_home(Profile& profile, const std::string& home) {
   if (!is_within) roots.push_back(Root{home, Access::kReadOnly, true, "/filesystem/home"});
 }
 
-Status read_hosts(const std::vector<std::string>& texts, ErrorCode code, const std::string& where,
-                  std::vector<HostRule>& hosts) {
-  for (const std::string& text : texts) {
-    auto host = parse_host_rule(text);
-    if (!host) {
-      return Error{code, "bad value for " + where + ": '" + text + "'", where,
-                   "NAME, *.NAME, an address or a network, each with or without :PORT"};
-    }
-    hosts.push_back(std::move(*host));
-  }
-  return {};
-}
-
 // What the flags make of the profile's network, and which hosts it then reaches.
 Status settle_network(const OperatorFlags& flags, Profile& profile,
-                      std::vector<std::string>& warnings, std::vector<HostRule>& hosts) {
+                      std::vector<std::string>& warnings) {
   if (flags.allow_network && !*flags.allow_network) profile.network.mode = NetworkMode::kNone;
   if (flags.allow_network.value_or(false) && profile.network.mode == NetworkMode::kNone) {
     profile.network.mode = NetworkMode::kOutbound;
   }
   if (flags.network) profile.network.mode = *flags.network;
-  SBX_CHECK_OK(read_hosts(profile.network.allow, ErrorCode::kBadValue, "/network/allow", hosts));
-  SBX_CHECK_OK(read_hosts(flags.allow_hosts, ErrorCode::kBadFlag, "--allow-host", hosts));
+  std::vector<HostRule>& hosts = profile.network.allow;
+  for (const std::string& text : flags.allow_hosts) {
+    auto host = parse_host_rule(text);
+    if (!host) {
+      return Error{ErrorCode::kBadFlag, "bad value for --allow-host: '" + text + "'",
+                   "--allow-host",
+                   "NAME, *.NAME, an address or a network, each with or without :PORT"};
+    }
+    hosts.push_back(std::move(*host));
+  }
   if (std::any_of(hosts.begin(), hosts.end(),
                   [](const HostRule& host) { return host.name == "localhost"; })) {
     warnings.push_back(
@@ -278,11 +273,7 @@ Status settle_network(const OperatorFlags& flags, Profile& profile,
     warnings.push_back("network.allow" + std::string(kDnsPortReason) +
                        ", at every address: no entry leads to another");
   }
-  if (!flags.allow_hosts.empty()) {
-    profile.network.mode = NetworkMode::kAllowlist;
-    profile.network.allow.insert(profile.network.allow.end(), flags.allow_hosts.begin(),
-                                 flags.allow_hosts.end());
-  }
+  if (!flags.allow_hosts.empty()) profile.network.mode = NetworkMode::kAllowlist;
   return {};
 }
 
@@ -406,8 +397,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
     profile.filesystem.overlay = true;
   }
   show_listed_sockets(profile);
-  std::vector<HostRule> hosts;
-  SBX_CHECK_OK(settle_network(flags, profile, context.warnings, hosts));
+  SBX_CHECK_OK(settle_network(flags, profile, context.warnings));
   hide_sources(profile);
   std::vector<Credential> withheld = profile.network.credentials;
   // A network that is taken away takes along what was for it.
@@ -436,8 +426,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   ManagedLimits managed_limits;
   std::vector<ManagedReach> managed_reach;
   SBX_CHECK_OK(narrow(context.managed,
-                      {profile, hosts, file_bytes, output_bytes, context.warnings,
-                       context.workspace, flags.upstream_proxy, managed_limits, managed_reach}));
+                      {profile, file_bytes, output_bytes, context.warnings, context.workspace,
+                       flags.upstream_proxy, managed_limits, managed_reach}));
   if (!profile.network.credentials.empty()) withheld.clear();
   if (profile.network.mode == NetworkMode::kOpen) {
     profile.isolation.namespaces.remove(Layer::kNet);
@@ -454,7 +444,6 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
                         bytes(file_bytes, limits.file_kb),
                         std::move(context.workspace),
                         std::move(home),
-                        std::move(hosts),
                         {},
                         flags.trace_denials,
                         flags.layer,

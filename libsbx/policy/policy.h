@@ -79,7 +79,6 @@ struct SandboxPolicy : SandboxProfile {  // variables replaced, flags applied
   std::optional<std::int64_t> file_bytes;  // nullopt: no cap
   std::string workspace;
   std::string home;                 // path of the home directory inside
-  std::vector<HostRule> hosts;      // network.allow and --allow-host
   std::vector<PathMaximum> maxima;  // of the managed policy: no path is shown as more
   bool trace_denials = false;       // refused file operations are reported too
   std::string layer = {};           // that writes to rw roots are kept in; empty: none

@@ -29,6 +29,18 @@ struct ValueCodec<LayerSet> {
   }
 };
 
+// Its form is that of parse_host_rule().
+template <>
+struct ValueCodec<HostRule> {
+  static bool decode(const ValueSpec&, const nlohmann::json& from, void* to, bool) {
+    *static_cast<HostRule*>(to) = *parse_host_rule(from.get_ref<const std::string&>());
+    return true;
+  }
+  static void encode(const ValueSpec&, const void* from, nlohmann::ordered_json& to) {
+    to = host_rule_text(*static_cast<const HostRule*>(from));
+  }
+};
+
 // A child's caches are laid over its parent's by name.
 template <>
 struct ValueCodec<std::map<std::string, Cache>> {

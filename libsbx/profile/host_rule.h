@@ -20,7 +20,8 @@ struct HostRule {
   IpAddress network;                  // kNetwork
   int prefix = 0;                     // its bits; 32 and 128 for one address
   std::optional<std::uint16_t> port;  // nullopt: 80 and 443
-  // It does not list the host's own and special addresses, however narrow it is.
+  // A managed policy's doing: it does not list the host's own and special addresses, however narrow
+  // it is.
   bool never_own = false;
 
   friend bool operator==(const HostRule&, const HostRule&) = default;

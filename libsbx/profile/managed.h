@@ -31,7 +31,7 @@ struct ManagedFilesystem {
 };
 struct ManagedNetwork {
   std::optional<NetworkMode> mode;
-  std::optional<std::vector<std::string>> allow;
+  std::optional<std::vector<HostRule>> allow;
 };
 struct ManagedIsolation {
   std::vector<Layer> require;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/layer.h"
+#include "profile/host_rule.h"
 
 namespace sbx {
 
@@ -120,7 +121,7 @@ struct FilesystemProfile {
 
 // Requests that go through to a host. Once one has a rule, everything else to it is refused.
 struct HttpRule {
-  std::string host;                                 // as in network.allow
+  HostRule host;
   std::optional<std::vector<std::string>> methods;  // nullopt: all
   std::optional<std::vector<std::string>> paths;    // patterns; nullopt: all
   std::optional<std::vector<std::string>> query;    // patterns of parameters; nullopt: all
@@ -144,7 +145,7 @@ inline constexpr std::size_t kMostBundle = std::size_t{8} << 20;
 // A secret that the gateway puts into requests: into exactly one of header, basic and query.
 struct Credential {
   std::string name;  // of the variable that holds its placeholder
-  std::string host;
+  HostRule host;
   std::optional<std::string> header;
   std::optional<std::string> value;  // of the header, with ${secret} in it; nullopt: the secret
   std::optional<std::string> basic;  // the user, where it is a password
@@ -163,7 +164,7 @@ struct Cache {
 
 struct NetworkProfile {
   NetworkMode mode = NetworkMode::kNone;
-  std::vector<std::string> allow;
+  std::vector<HostRule> allow;
   std::vector<std::string> unix_sockets;
   std::vector<int> host_ports;
   std::vector<HttpRule> http;

@@ -51,7 +51,7 @@ std::string limit_value(const Policy& policy, Limit limit) {
 
 // Never where a secret comes from, or what stands beside it: that may hold one.
 std::string credential_line(const Credential& credential) {
-  return "  credential " + credential.name + " for " + credential.host;
+  return "  credential " + credential.name + " for " + host_rule_text(credential.host);
 }
 
 // "http POST of /repos/acme/** at api.github.com:443, asks"
@@ -61,7 +61,7 @@ std::string http_line(const HttpRule& rule) {
     return words ? fmt::format("{}", fmt::join(*words, " ")) : all;
   };
   std::string line = "  http " + listed(rule.methods, "any method") + " of " +
-                     listed(rule.paths, "any path") + " at " + rule.host;
+                     listed(rule.paths, "any path") + " at " + host_rule_text(rule.host);
   if (rule.query) {
     line += rule.query->empty() ? ", without a query" : ", query " + listed(rule.query, "");
   }
@@ -74,7 +74,7 @@ Json http_json(const NetworkProfile& network) {
   };
   Json rules = Json::array();
   for (const HttpRule& rule : network.http) {
-    rules.push_back({{"host", rule.host},
+    rules.push_back({{"host", host_rule_text(rule.host)},
                      {"methods", listed(rule.methods)},
                      {"paths", listed(rule.paths)},
                      {"query", listed(rule.query)},
@@ -83,10 +83,16 @@ Json http_json(const NetworkProfile& network) {
   return rules;
 }
 
+Json allow_json(const NetworkProfile& network) {
+  Json hosts = Json::array();
+  for (const HostRule& host : network.allow) hosts.push_back(host_rule_text(host));
+  return hosts;
+}
+
 Json credentials_json(const NetworkProfile& network) {
   Json credentials = Json::array();
   for (const Credential& credential : network.credentials) {
-    credentials.push_back({{"name", credential.name}, {"host", credential.host}});
+    credentials.push_back({{"name", credential.name}, {"host", host_rule_text(credential.host)}});
   }
   return credentials;
 }
@@ -130,7 +136,7 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy,
   const NetworkProfile& network = policy.sandbox.network;
   add(fmt::format("network    {}", name_of(network.mode)));
   if (network.mode == NetworkMode::kAllowlist) {
-    for (const std::string& host : network.allow) add(fmt::format("  {}", host));
+    for (const HostRule& host : network.allow) add("  " + host_rule_text(host));
   }
   for (const HttpRule& rule : network.http) add(http_line(rule));
   for (const Credential& credential : network.credentials) add(credential_line(credential));
@@ -188,7 +194,7 @@ std::string explain_json(const LaunchPlan& plan, const Policy& policy,
                    {"refused", plan.filter_refused},
                    {"instructions", plan.filter.size()}};
   out["network"] = {{"mode", name_of(policy.sandbox.network.mode)},
-                    {"allow", policy.sandbox.network.allow},
+                    {"allow", allow_json(policy.sandbox.network)},
                     {"unix_sockets", policy.sandbox.network.unix_sockets},
                     {"host_ports", policy.sandbox.network.host_ports},
                     {"http", http_json(policy.sandbox.network)},

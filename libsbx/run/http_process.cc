@@ -129,10 +129,10 @@ std::string_view HttpQuestion::host() const {
 HttpPolicy::HttpPolicy(HttpProcess& process, std::size_t number, const NetworkProfile& network)
     : process_(process), number_(number) {
   for (const HttpRule& rule : network.http) {
-    if (auto host = parse_host_rule(rule.host)) hosts_.push_back(std::move(*host));
+    hosts_.push_back(rule.host);
   }
   for (const Credential& credential : network.credentials) {
-    if (auto host = parse_host_rule(credential.host)) hosts_.push_back(std::move(*host));
+    hosts_.push_back(credential.host);
   }
 }
 

@@ -60,7 +60,7 @@ Result<std::unique_ptr<Gateway>> make_gateway(const SandboxPolicy& policy, Denia
   }
   options.http = static_cast<HttpPolicy*>(policy.http.get());
   options.mode = policy.network.mode;
-  options.allow = policy.hosts;
+  options.allow = policy.network.allow;
   options.host_ports = policy.network.host_ports;
   options.resolv_conf = read_host_file("/etc/resolv.conf");
   options.hosts = read_host_file("/etc/hosts");

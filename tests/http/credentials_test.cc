@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "json/base64.h"
+#include "support/host_rules.h"
 
 namespace sbx::http {
 namespace {
@@ -18,7 +19,7 @@ void counting(unsigned char* to, std::size_t size) {
 Credential credential() {
   Credential made;
   made.name = "T";
-  made.host = "h.test:443";
+  made.host = host_rule("h.test:443");
   return made;
 }
 
@@ -77,12 +78,12 @@ TEST(Placeholder, DoesNotKeepMarksThatTellTooMuch) {
 class Bound : public ::testing::Test {
  protected:
   static BoundSecret secret(const Credential& text, std::string placeholder, std::string value) {
-    return {text, *parse_host_rule(text.host), std::move(placeholder), std::move(value)};
+    return {text, std::move(placeholder), std::move(value)};
   }
   static Credential header(const char* value) {
     Credential credential;
     credential.name = "T";
-    credential.host = "h.test:443";
+    credential.host = host_rule("h.test:443");
     credential.header = "Authorization";
     credential.value = value;
     return credential;
@@ -127,7 +128,7 @@ TEST_F(Bound, NamesTheCredentialAnywhereElse) {
 TEST(Basic, PutsTheValueInForItsOwnUserAlone) {
   Credential text = credential();
   text.basic = "me";
-  const Credentials basic({{text, *parse_host_rule(text.host), "ph-123456", "re-abcdef"}});
+  const Credentials basic({{text, "ph-123456", "re-abcdef"}});
   std::string target = "/?";
   const auto applied = [&](const char* name, const std::string& value) {
     Fields fields = {{name, value}};
@@ -153,7 +154,7 @@ TEST(Basic, PutsTheValueInForItsOwnUserAlone) {
 TEST(Query, PutsTheValueInForItsOwnParameterAlone) {
   Credential text = credential();
   text.query = "key";
-  const Credentials query({{text, *parse_host_rule(text.host), "ph-123456", "re-abcdef"}});
+  const Credentials query({{text, "ph-123456", "re-abcdef"}});
   const auto applied = [&](std::string target) {
     Fields none;
     const auto named = query.apply("h.test", 443, true, none, target);
@@ -203,7 +204,7 @@ TEST_F(Bound, NoFieldOfAnAnswerIsNamedByAValue) {
 
 TEST(Values, AreKnownAsTextsSpellThem) {
   const Credential text = credential();
-  const Credentials odd({{text, *parse_host_rule(text.host), "ph/234567+90\"2", "re/bcd+fgh\"j&"}});
+  const Credentials odd({{text, "ph/234567+90\"2", "re/bcd+fgh\"j&"}});
   for (const char* const echo : {"re/bcd+fgh\\\"j&", "re\\/bcd+fgh\\\"j&", "re/bcd+fgh&quot;j&amp;",
                                  "re/bcd%2Bfgh%22j%26", "re%2fbcd%2bfgh%22j%26"}) {
     const std::string out = redacted(odd.values(), "<" + std::string(echo) + ">");
@@ -215,8 +216,8 @@ TEST(Values, AreKnownAsTextsSpellThem) {
 // As the encoders of JSON and HTML of many languages have them, with their numbers in either case.
 TEST(Values, AreKnownByTheNumbersOfTheirLetters) {
   const Credential text = credential();
-  const Credentials odd({{text, *parse_host_rule(text.host), "xx&xx<xxx>x+12'xx\"xxxxxxxxx",
-                          "pa&ss<wor>d+12'\u00e4x\"\U0001F511y"}});
+  const Credentials odd(
+      {{text, "xx&xx<xxx>x+12'xx\"xxxxxxxxx", "pa&ss<wor>d+12'\u00e4x\"\U0001F511y"}});
   for (const char* const echo :
        {R"(pa\u0026ss\u003cwor\u003ed+12'\u00e4x\"\ud83d\udd11y)",                // Ruby, to ASCII
         "pa\\u0026ss\\u003cwor\\u003ed+12'\u00e4x\\\"\U0001F511y",                // Go
@@ -239,7 +240,7 @@ TEST(Values, AreKnownByTheNumbersOfTheirLetters) {
 // Many servers read the bytes of a field as letters of Latin-1.
 TEST(Values, AreKnownAsServersReadThemByteByByte) {
   const Credential text = credential();
-  const Credentials odd({{text, *parse_host_rule(text.host), "pl-123456", "p\u00e4&word\u00fc"}});
+  const Credentials odd({{text, "pl-123456", "p\u00e4&word\u00fc"}});
   for (const std::string echo :
        {R"(p\u00c3\u00a4&word\u00c3\u00bc)", "p\u00c3\u00a4&word\u00c3\u00bc",
         "p&#195;&#164;&amp;word&#195;&#188;", "p%C3%83%C2%A4%26word%C3%83%C2%BC"}) {
@@ -256,8 +257,7 @@ TEST(Values, AreKnownAsServersReadThemByteByByte) {
 TEST(Spaces, AreKnownAsFormsSpellThem) {
   Credential text = credential();
   text.query = "my key";
-  const Credentials words(
-      {{text, *parse_host_rule(text.host), "pass/ed word 12", "real/value of 7"}});
+  const Credentials words({{text, "pass/ed word 12", "real/value of 7"}});
   Fields none;
   std::string target = "/?my+key=pass%2Fed+word+12&b=1";
   EXPECT_EQ(words.apply("h.test", 443, true, none, target), std::nullopt);
@@ -291,10 +291,9 @@ std::string cut(const std::vector<Replacement>& words, std::string_view text, st
 TEST(Values, OfWhichOneBeginsAnotherAreToldApartWhereverTheyAreCut) {
   Credential text = credential();
   text.basic = "me";
-  const auto host = *parse_host_rule(text.host);
-  const Credentials both({{text, host, "pl-aceholder", "se-cretvalue"},
-                          {text, host, "pl-aceholder-longest", "se-cretvalue-andmore"},
-                          {text, host, "12se", "ue-a"}});
+  const Credentials both({{text, "pl-aceholder", "se-cretvalue"},
+                          {text, "pl-aceholder-longest", "se-cretvalue-andmore"},
+                          {text, "12se", "ue-a"}});
   const std::string basic = base64_encode("me:se-cretvalue");
   const std::string echo = "<se-cretvalue><se-cretvalue-andmore>" + basic + "|" +
                            base64_encode("me:se-cretvalue-andmore") + "<se-cretvalue-";
@@ -309,7 +308,7 @@ TEST(Values, OfWhichOneBeginsAnotherAreToldApartWhereverTheyAreCut) {
 
 TEST(Values, ThatWereRenewedAreStillKnown) {
   const Credential text = credential();
-  BoundSecret bound{text, *parse_host_rule(text.host), "pl-&aceholder", "se-&cret-0000"};
+  BoundSecret bound{text, "pl-&aceholder", "se-&cret-0000"};
   Credentials renewed({bound, bound});  // in many spellings
   for (int i = 1; i < 9; ++i) renewed.renew(0, "se-&cret-000" + std::to_string(i));
   EXPECT_EQ(renewed.bound()[0].earlier.front(), "se-&cret-0007");
@@ -333,7 +332,7 @@ TEST(Values, ThatWereRenewedAreStillKnown) {
 // Else what has nothing to do with a short one would be replaced as well.
 TEST(Values, OfFewLettersAreKnownAsTheyAreAlone) {
   const Credential text = credential();
-  const Credentials few({{text, *parse_host_rule(text.host), "p&1", "a/b"}});
+  const Credentials few({{text, "p&1", "a/b"}});
   for (const Replacement& value : few.values()) {
     EXPECT_TRUE(value.from == "a/b" || value.from.size() >= 6) << value.from;
   }

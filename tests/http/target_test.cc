@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "http/rules.h"
+#include "support/host_rules.h"
 
 namespace sbx::http {
 namespace {
@@ -56,7 +57,7 @@ TEST(Target, MatchesPatternsWhole) {
 }
 
 TEST(Rules, JudgeAnEscapedSlashAsBoth) {
-  const Rules rules({{"h.test:443", {{"GET"}}, {{"/a/*", "/@s%2fp"}}, {}, false}});
+  const Rules rules({{host_rule("h.test:443"), {{"GET"}}, {{"/a/*", "/@s%2fp"}}, {}, false}});
   const auto allows = [&](std::string_view path) {
     return rules.judge("h.test", 443, "GET", read_target(path).value()).kind ==
            Verdict::Kind::kAllow;
@@ -68,7 +69,7 @@ TEST(Rules, JudgeAnEscapedSlashAsBoth) {
 
 TEST(Rules, CoverEachParameterOfTheQueryOrNone) {
   const auto covers = [](std::vector<std::string> patterns, std::string_view target) {
-    const Rules rules({{"h.test", {}, {}, std::move(patterns), false}});
+    const Rules rules({{host_rule("h.test"), {}, {}, std::move(patterns), false}});
     return rules.judge("h.test", 443, "GET", read_target(target).value()).kind ==
            Verdict::Kind::kAllow;
   };
@@ -92,8 +93,8 @@ TEST(Rules, CoverEachParameterOfTheQueryOrNone) {
 }
 
 TEST(Rules, TheFirstThatCoversDecides) {
-  const Rules rules(
-      {{"h.test", {{"GET"}}, {{"/a"}}, {}, true}, {"h.test", {{"GET"}}, {}, {}, false}});
+  const Rules rules({{host_rule("h.test"), {{"GET"}}, {{"/a"}}, {}, true},
+                     {host_rule("h.test"), {{"GET"}}, {}, {}, false}});
   const auto judge = [&](std::string_view name, int port, std::string_view method) {
     return rules.judge(name, port, method, read_target("/a").value());
   };
@@ -103,11 +104,11 @@ TEST(Rules, TheFirstThatCoversDecides) {
 }
 
 TEST(Rules, SomeLookAtTheHostAlone) {
-  const Rules rules({{"whole.test", {}, {}, {}, false},
-                     {"whole.test", {}, {}, {}, true},
-                     {"*.part.test", {}, {}, {}, false},
-                     {"a.part.test", {}, {{"/a"}}, {}, false},
-                     {"query.test", {}, {}, std::vector<std::string>{}, false}});
+  const Rules rules({{host_rule("whole.test"), {}, {}, {}, false},
+                     {host_rule("whole.test"), {}, {}, {}, true},
+                     {host_rule("*.part.test"), {}, {}, {}, false},
+                     {host_rule("a.part.test"), {}, {{"/a"}}, {}, false},
+                     {host_rule("query.test"), {}, {}, std::vector<std::string>{}, false}});
   for (const char* const name : {"whole.test", "b.part.test", "other.test"}) {
     EXPECT_FALSE(rules.limit_requests(name, 443)) << name;
   }

@@ -11,6 +11,7 @@
 #include "policy/policy.h"
 #include "profile/default_profile.h"
 #include "support/corpus.h"
+#include "support/host_rules.h"
 
 namespace sbx {
 namespace {
@@ -55,7 +56,7 @@ struct Destination {
 bool reaches(const SandboxPolicy& policy, const Destination& to) {
   static const std::vector<IpNetwork> kOwn = {ipv4(10, 1, 2, 3)};
   if (policy.network.mode == NetworkMode::kOpen) return true;
-  const Rules rules(policy.network.mode, policy.hosts, policy.network.host_ports);
+  const Rules rules(policy.network.mode, policy.network.allow, policy.network.host_ports);
   if (to.name.empty()) {
     return rules.is_host_port(to.endpoint) ||
            (policy.network.mode != NetworkMode::kNone && rules.allows_literal(to.endpoint, kOwn));
@@ -72,13 +73,13 @@ class Random {
   T pick(const std::array<T, N>& from) {
     return from[below(N)];
   }
-  std::vector<std::string> hosts() {
+  std::vector<HostRule> hosts() {
     static constexpr auto kHosts = std::to_array<const char*>(
         {"a.org", "*.a.org", "x.a.org:443", "*.x.a.org:443", "a.org:22", "0.0.0.0/0",
          "0.0.0.0/1:22", "127.0.0.0/8:22", "10.0.0.0/8", "10.1.0.0/16:22", "10.1.2.3:22",
          "127.0.0.1:22", "localhost:22", "[::1]:22", "169.254.0.0/16:80", "8.8.8.8"});
-    std::vector<std::string> out;
-    for (std::size_t i = below(5); i > 0; --i) out.emplace_back(pick(kHosts));
+    std::vector<HostRule> out;
+    for (std::size_t i = below(5); i > 0; --i) out.push_back(host_rule(pick(kHosts)));
     return out;
   }
 
@@ -249,12 +250,12 @@ TEST(Narrow, SaysWhatBecomesOfPortsAndPatterns) {
 TEST(Narrow, SaysWhichHostsAreFewerNow) {
   ManagedFile file;
   file.mark = {"/m.json", ""};
-  file.network.allow = {"a.org:443", "b.org"};
+  file.network.allow = host_rules({"a.org:443", "b.org"});
   PolicyContext context{"/home/ann/work", "/home/ann"};
   context.managed = {file};
   Profile profile = default_profile();
   profile.network.mode = NetworkMode::kAllowlist;
-  profile.network.allow = {"a.org", "b.org"};
+  profile.network.allow = host_rules({"a.org", "b.org"});
   const Policy policy = make_policy(profile, {}, context).value();
   EXPECT_TRUE(warns(policy, "network.allow: a.org narrowed by /m.json"));
   EXPECT_FALSE(warns(policy, "network.allow: b.org"));
@@ -262,10 +263,10 @@ TEST(Narrow, SaysWhichHostsAreFewerNow) {
 
 // A port of the host's is one of its loopback, which the file has to list.
 TEST(Narrow, LeavesThePortsOfTheHostsThatTheFileLists) {
-  const auto left = [](std::vector<std::string> allow) {
+  const auto left = [](std::initializer_list<std::string_view> allow) {
     ManagedFile file;
     file.mark = {"/m.json", ""};
-    file.network.allow = std::move(allow);
+    file.network.allow = host_rules(allow);
     PolicyContext context{"/home/ann/work", "/home/ann"};
     context.managed = {file};
     Profile profile = default_profile();
@@ -287,11 +288,11 @@ TEST(Narrow, LeavesNothingOfHttpWhereThereIsNoNetwork) {
   context.managed = {file};
   Profile profile = default_profile();
   profile.network.mode = NetworkMode::kAllowlist;
-  profile.network.allow = {"a.org"};
-  profile.network.http.emplace_back().host = "a.org";
+  profile.network.allow = host_rules({"a.org"});
+  profile.network.http.emplace_back().host = host_rule("a.org");
   Credential& credential = profile.network.credentials.emplace_back();
   credential.name = "KEY";
-  credential.host = "a.org";
+  credential.host = host_rule("a.org");
   credential.query = "key";
   credential.from.env = "SECRET";
   const NetworkProfile network = make_policy(profile, {}, context).value().sandbox.network;

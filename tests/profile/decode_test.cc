@@ -6,7 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "json/check.h"
+#include "profile/fields.h"
 #include "support/decode_profile.h"
+#include "support/host_rules.h"
 
 namespace sbx {
 namespace {
@@ -87,6 +90,28 @@ TEST(ApplyDocument, RefusesToAppendToNull) {
   ASSERT_EQ(errors.size(), 1U);
   EXPECT_EQ(errors[0].code, ErrorCode::kBadValue);
   EXPECT_EQ(errors[0].where, "/commands/+allow");
+}
+
+TEST(ApplyDocument, ReadsHostsWhereverOneStands) {
+  const auto errors_of = [](const std::string& host) {
+    const json network = {
+        {"allow", {host}},
+        {"http", {{{"host", host}}}},
+        {"credentials", {{{"name", "K"}, {"host", host}, {"from", {{"env", "E"}}}}}}};
+    return check_fields({{"network", network}}, kProfileSpec, "");
+  };
+  const std::vector<Error> refused = errors_of("a b");
+  ASSERT_EQ(refused.size(), 3U);
+  EXPECT_EQ(refused[0].where, "/network/allow/0");
+  EXPECT_EQ(refused[1].where, "/network/credentials/0/host");
+  EXPECT_EQ(refused[2].where, "/network/http/0/host");
+  EXPECT_EQ(errors_of("A.org:443").size(), 0U);
+  const Profile profile = decode_profile(json::parse(
+      R"({"network": {"allow": ["A.org:443", "*.b.org"], "http": [{"host": "10.0.0.1"}]}})"));
+  EXPECT_EQ(profile.network.allow, host_rules({"a.org:443", "*.b.org"}));
+  EXPECT_EQ(profile.network.http.at(0).host, host_rule("10.0.0.1"));
+  const json again = json::parse(profile_to_json(profile));
+  EXPECT_EQ(again["network"]["allow"], json({"a.org:443", "*.b.org"}));
 }
 
 TEST(Settle, GivesPathsOneFormAndSaysWhereTheyStand) {

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/host_rules.h"
+
 namespace sbx {
 namespace {
 
@@ -26,7 +28,7 @@ TEST(ParseManaged, TakesWhatItsTableSays) {
   EXPECT_EQ(file.filesystem.max,
             (std::vector<PathMaximum>{{"/srv/a", Access::kReadOnly, "/m/a.json"}}));
   EXPECT_EQ(file.network.mode, NetworkMode::kAllowlist);
-  EXPECT_EQ(file.network.allow, std::vector<std::string>{"a.org:443"});
+  EXPECT_EQ(file.network.allow, host_rules({"a.org:443"}));
   EXPECT_EQ(file.isolation.require, std::vector<Layer>{Layer::kSeccomp});
   EXPECT_EQ(file.limits.pids, 9);
   EXPECT_EQ(file.profiles.forbid, std::vector<std::string>{"unconfined"});

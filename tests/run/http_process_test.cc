@@ -22,6 +22,7 @@
 
 #include "http/authority.h"
 #include "run/network.h"
+#include "support/host_rules.h"
 #include "support/temp_dir.h"
 
 namespace sbx {
@@ -191,11 +192,12 @@ class HttpProcessTest : public testing::Test {
                                   bool asks = false) {
     NetworkProfile network;
     network.mode = NetworkMode::kAllowlist;
-    network.allow = {"a.test"};
-    network.http = {{"a.test", std::nullopt, std::vector<std::string>{path}, std::nullopt, asks}};
+    network.allow = host_rules({"a.test"});
+    network.http = {
+        {host_rule("a.test"), std::nullopt, std::vector<std::string>{path}, std::nullopt, asks}};
     Credential credential;
     credential.name = name;
-    credential.host = "a.test";
+    credential.host = host_rule("a.test");
     credential.header = "Authorization";
     credential.from.env = "TOKEN";
     network.credentials = {credential};
@@ -359,7 +361,7 @@ TEST_F(HttpProcessTest, VariablesThatAreSetAreLookedThroughAndAreNoSource) {
   NetworkProfile network;
   network.credentials = {Credential{}};
   network.credentials[0].name = "X";
-  network.credentials[0].host = "a.test";
+  network.credentials[0].host = host_rule("a.test");
   network.credentials[0].header = "X";
   network.credentials[0].from.env = "NOT_SET";
   EXPECT_FALSE(process_.policy_for(network, set_, "/usr/bin:/bin", environment_).ok());
@@ -369,7 +371,7 @@ TEST_F(HttpProcessTest, ASourceThatFailsLeavesTheOthersAsTheyAre) {
   NetworkProfile network;
   Credential credential;
   credential.name = "X";
-  credential.host = "a.test";
+  credential.host = host_rule("a.test");
   credential.header = "X";
   for (const char* const source : {"NOT_SET", "BEFORE", "BEHIND"}) {  // HTTP takes blanks off
     credential.from.env = source;
