@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "http/sources.h"
+#include "json/check.h"
 #include "json/codec.h"
 #include "json/reader.h"
 #include "profile/fields.h"
@@ -35,8 +36,9 @@ Status write_whole(int fd, std::string_view text) {
 
 Result<NetworkProfile> read_rules(std::string_view text) {
   SBX_TRY(const nlohmann::json document, read_json_strict(text.substr(0, text.find('\0'))));
+  std::vector<Error> errors = check_fields(document, kNetworkSpec, "");
+  if (!errors.empty()) return errors.front();
   NetworkProfile network;
-  std::vector<Error> errors;
   decode_object(kNetworkSpec, document, &network, "", errors);
   if (!errors.empty()) return errors.front();
   return network;
