@@ -75,6 +75,12 @@ Result<OwnedFd> open_null(int flags) {
 // A prompt has no newline: its line is whole when nothing follows for so long.
 constexpr Milliseconds kRest{15};
 constexpr Milliseconds kReadsFor{1};
+// A command that writes in small pieces wakes who reads it for each of them, at the cost of others
+// that wait for the same thread: after so many, soon after each other, they gather for a while.
+constexpr ssize_t kSmall = 4096;
+constexpr int kMostSmallReads = 16;
+constexpr Milliseconds kSoon{4};
+constexpr Milliseconds kGathering{1};
 
 }  // namespace
 
@@ -475,6 +481,7 @@ void Supervisor::drain(Channel& channel, OutputStream& stream) {
         rests_at_ = Clock::now() + kRest;
       }
       stream.append({buffer.data(), static_cast<std::size_t>(size)});
+      if (size < kSmall) return pause_after_small_reads(channel);
       if (static_cast<std::size_t>(size) < buffer.size()) return;
     } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
       channel.close();
@@ -482,6 +489,19 @@ void Supervisor::drain(Channel& channel, OutputStream& stream) {
       return;
     }
   } while (channel.fd.is_open() && !state_.is_held && Clock::now() < until);
+}
+
+// The end of the output is told all the same.
+void Supervisor::pause_after_small_reads(Channel& channel) {
+  const auto now = Clock::now();
+  const bool is_soon = now < channel.small_read_at + kSoon;
+  channel.small_reads = is_soon ? channel.small_reads + 1 : 0;
+  channel.small_read_at = now;
+  if (master_.is_open() || channel.small_reads < kMostSmallReads) return;
+  channel.watch.want(0);
+  channel.pause = input_.loop->after(kGathering, [this, &channel] {
+    if (channel.watch.is_on() && !is_resting_) channel.watch.want(EPOLLIN);
+  });
 }
 
 // --- the end ---

@@ -139,7 +139,11 @@ class Supervisor {
   struct Channel {
     OwnedFd fd;
     Loop::Watch watch;
+    Loop::Timer pause;
+    Clock::time_point small_read_at;
+    int small_reads = 0;  // one soon after the other
     void close() {
+      pause.stop();
       watch.stop();
       fd.reset();
     }
@@ -169,6 +173,7 @@ class Supervisor {
   void answer_refused();
   void note_init_end();
   void drain(Channel& channel, OutputStream& stream);
+  void pause_after_small_reads(Channel& channel);
   bool watch_reports(int fd, bool on);
   void add_losses() const;
   void take_terminal(OwnedFd master);

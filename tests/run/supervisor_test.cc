@@ -71,6 +71,21 @@ TEST_F(SupervisorTest, MergedOutputComesInTheOrderOfItsWriting) {
   EXPECT_EQ(text(end().out), "one\ntwo\nthree\n");
 }
 
+// Each piece woke the reader before: others of the same thread waited for that.
+TEST_F(SupervisorTest, ManySmallPiecesAreReadAFewTimes) {
+  constexpr int kPieces = 20'000;
+  start(of("i=0; while [ $i -lt 20000 ]; do echo $i; i=$((i + 1)); done"));
+  int turns = 0;
+  const auto limit = Supervisor::Clock::now() + 60s;
+  for (; !supervisor_->is_finished() && Supervisor::Clock::now() < limit; ++turns) {
+    supervisor_->step(100);
+  }
+  const std::string out = text(supervisor_->collect().out);
+  EXPECT_TRUE(out.ends_with("\n19998\n19999\n"));
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), kPieces);
+  EXPECT_LT(turns, kPieces / 20);
+}
+
 TEST_F(SupervisorTest, TheTimeLimitEndsEverythingInside) {
   SuperviseInput input = of("sleep 600 & sleep 600");
   input.timeout_ms = 50;
