@@ -160,7 +160,9 @@ void find_unshown(const Policy& policy, const shell::Reading& reading, std::vect
   if (!is_held_by_text(policy)) return;
   for (const Span& span : reading.unshown)
     out.push_back(
-        not_known("what a file that is read in, or another meaning of a name, runs", policy, span));
+        not_known("what a file that is read in, another meaning of a name, or a value that is "
+                  "taken for a number or a name, runs",
+                  policy, span));
 }
 
 void find_writes(const Case& c, std::vector<Finding>& out) {

@@ -170,7 +170,7 @@ bool all_of(std::string_view text, bool (*test)(char)) {
 }
 bool is_identifier_char(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
-constexpr std::size_t kLongWord = 24;
+constexpr std::size_t kLongWord = 16;
 
 bool is_mixed_case(std::string_view value) {
   return std::adjacent_find(value.begin(), value.end(), [](char a, char b) {
@@ -257,12 +257,15 @@ bool is_signers_fingerprint(const std::vector<std::string>& words, std::size_t a
          all_of(value, [](char c) { return is_hex_digit(c) && !is_lower(c); });
 }
 
-// SSHPASS, LOGIN_OTP: in capitals alone, since `sshpass=1.09` is a package.
+// SSHPASS, LOGIN_OTP: in capitals alone, since `sshpass=1.09` is a package; and authorization.
 NameClass short_class(const NamedValue& assignment, const std::vector<std::string>& words) {
   const std::string_view name = assignment.name;
-  if (std::any_of(name.begin(), name.end(), is_lower) || words.empty() || words.back() == "pass" ||
-      contains(kAboutWords, words.back())) {
+  if (words.empty() || words.back() == "pass" || contains(kAboutWords, words.back()))
     return NameClass::kNone;
+  if (std::any_of(name.begin(), name.end(), is_lower)) {
+    return words.back() == "authorization" && !is_joined_words(assignment.value)
+               ? NameClass::kStrong
+               : NameClass::kNone;
   }
   switch (secret_name(name)) {
     case SecretName::kPassword:

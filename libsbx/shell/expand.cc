@@ -49,6 +49,7 @@ void Walker::expand_word(const WordNode& word, std::vector<Field>& fields) {
       if (piece.part != nullptr) {
         add_part(*piece.part, false, builder);
       } else {
+        if (names_ != nullptr) add_names(piece.text, *names_);
         builder.add_literal(piece.text);
       }
     }
@@ -97,6 +98,7 @@ void Walker::add_parts(const std::vector<Part>& parts, bool quoted, FieldBuilder
 }
 
 void Walker::add_part(const Part& part, bool quoted, FieldBuilder& builder) {
+  if (names_ != nullptr) add_names(part.text, *names_);
   switch (part.kind) {
     case PartKind::kLiteral:
       if (quoted) {
@@ -118,7 +120,7 @@ void Walker::add_part(const Part& part, bool quoted, FieldBuilder& builder) {
       add_parameter(part, quoted, builder);
       break;
     case PartKind::kArithmetic:
-      expand_quoted(part.parts);
+      evaluate(part.parts, part.span);
       builder.add_quoted(std::string(1, kName));  // a number
       break;
     case PartKind::kCommand: {
@@ -128,6 +130,7 @@ void Walker::add_part(const Part& part, bool quoted, FieldBuilder& builder) {
       }
       const std::string value = text ? *text : std::string(1, kHole);
       if (!spend(value.size())) return;
+      if (names_ != nullptr) add_names(value, *names_);
       if (quoted) {
         builder.add_quoted(value);
       } else {
@@ -150,6 +153,7 @@ Text Walker::substitute(const Part& part) {
     if (known != substituted_->end()) return known->second;
   }
   std::map<const Part*, Text>* outer = std::exchange(substituted_, nullptr);
+  Names* outer_names = std::exchange(names_, nullptr);
   const Scope::Mark mark = scope_.mark();
   const Place place = substitution_place_;
   const OpenRegion region = begin_region(RegionKind::kChild);
@@ -158,6 +162,7 @@ Text Walker::substitute(const Part& part) {
   moves_ = region.moves;
   scope_.undo(mark);
   substituted_ = outer;
+  names_ = outer_names;
   if (substituted_ != nullptr) substituted_->emplace(&part, text);
   return text;
 }
@@ -213,9 +218,21 @@ Value Walker::base_value(const Parameter& parameter, bool& is_known) {
 
 void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder) {
   const Parameter& parameter = *part.parameter;
-  expand_quoted(parameter.index);
+  const Span span = whole_.value_or(part.span);
+  if (parameter.has_subscript) expand_index(parameter.name, parameter.index, span);
   bool is_known = false;
   Value value = base_value(parameter, is_known);
+  // ${!x}; not ${!x[@]} and ${!x@}, which are keys and names.
+  if (parameter.is_indirect && !parameter.has_subscript && parameter.operation != "unknown" &&
+      (parameter.operation != "@" || !parameter.word.empty())) {
+    if (is_name(parameter.name)) {
+      evaluated(span).insert(parameter.name);
+    } else if (parameter.name != "#") {
+      add_names(is_known && value.items.size() == 1 ? value.items[0] : "$", evaluated(span));
+    }
+  }
+  Names* outer = names_;
+  if (parameter.operation == ":") names_ = &evaluated(span);  // ${x:from:count}
   std::string word;
   std::size_t slash = std::string::npos;  // an unquoted one; at the beginning it is of a pattern
   for (const Part& each : parameter.word) {
@@ -230,12 +247,17 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
     }
     word += fields[0].text;
   }
+  names_ = outer;
   const std::string& operation = parameter.operation;
   const bool is_expanded_again =
       operation == "@" && word == "P" &&
       (!is_known || std::any_of(value.items.begin(), value.items.end(), holds_substitution));
   const bool assigns = operation.ends_with('=') && assigns_unshown(parameter.name, word);
-  if (is_expanded_again || assigns) reading_.unshown.push_back(whole_.value_or(part.span));
+  if (is_expanded_again || assigns) reading_.unshown.push_back(span);
+  if (operation.ends_with('=')) add_names(word, given_[parameter.name]);
+  // What is left where all but digits is taken away is a number.
+  const bool is_number = operation == "//" && (word == "[!0-9]/" || word == "[^0-9]/");
+  if (names_ != nullptr && !is_number) note_parameter(parameter, value, is_known);
   if (parameter.is_indirect && is_known && operation.empty() && !value.is_array &&
       value.items.size() == 1 && is_name(value.items[0])) {
     Parameter target;
@@ -291,8 +313,8 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
     // The default is what can be made out.
     if (std::find(std::begin(defaults), std::end(defaults), operation) != std::end(defaults))
       made += word;
-    const bool is_list = parameter.name == "@" || parameter.subscript == "@";
-    if (quoted && !is_list) return builder.add_quoted(made);
+    const bool is_all = parameter.name == "@" || parameter.subscript == "@";
+    if (quoted && !is_all) return builder.add_quoted(made);
     return builder.add_unquoted(made);
   }
   const bool is_star = parameter.name == "*" || parameter.subscript == "*";

@@ -37,8 +37,10 @@ bool moves_its_program(const std::vector<Field>& words) {
 void Walker::note_environment(const std::vector<Field>& words) {
   for (const Field& word : words) {
     const std::size_t equals = word.text.find('=');
-    if (equals != std::string::npos && is_name(std::string_view(word.text).substr(0, equals)))
-      scope_.touch(word.text.substr(0, equals));
+    if (equals == std::string::npos || !is_name(std::string_view(word.text).substr(0, equals)))
+      continue;
+    if (!are_given_) note_given(word.text);
+    scope_.touch(word.text.substr(0, equals));
   }
 }
 
@@ -176,6 +178,8 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
       const std::size_t moves = std::exchange(moves_, 0);
       new_shell();
       if (!is_bounded(run.text.text)) add_unknown(run.text.span, kTextUnknown);
+      if (run.has_more_words || inner.is_unbounded) given_[kPositional].insert(kAnything);
+      for (const Field& word : run.words) add_names(word.text, given_[kPositional]);
       scope_.has_own_name = run.words.empty() && !run.has_more_words && !inner.is_unbounded;
       if (!run.has_more_words && !inner.is_unbounded) {
         scope_.positional.emplace(1, std::string(1, kSelf));
@@ -322,6 +326,7 @@ void Walker::read_text(std::string_view text) {
   whole_text_ = source.text;
   walk_block(tree.block, {}, std::nullopt);
   spend(scope_.end(used_up_));
+  end_evaluated();
 }
 
 void Walker::read_words(const std::vector<Field>& words) {
@@ -330,6 +335,7 @@ void Walker::read_words(const std::vector<Field>& words) {
   work_left_ += kWorkPerByte * (whole.end - whole.begin);
   emit({}, whole, words);
   look_through(words, {}, std::nullopt, false);
+  end_evaluated();
 }
 
 }  // namespace sbx::shell

@@ -286,8 +286,9 @@ Output made_output(std::string_view program, const std::vector<Field>& words, co
         continue;
       }
       const std::size_t at = text.find('%') + 1;
-      if (has_hole(text) || at == 0 || text.find_first_of("ntpPZ", at) == at ||
-          text.starts_with("+/") || text.find(" /") != text.npos || text.find("..") != text.npos) {
+      if (has_hole(text) || at == 0 || text.find_first_of("$`") != text.npos ||
+          text.find_first_of("ntpPZ", at) == at || text.starts_with("+/") ||
+          text.find(" /") != text.npos || text.find("..") != text.npos) {
         return std::nullopt;
       }
     }

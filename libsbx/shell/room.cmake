@@ -4,6 +4,7 @@ sbx_room(shell
     shell/arguments.cc
     shell/arithmetic.cc
     shell/braces.cc
+    shell/evaluated.cc
     shell/expand.cc
     shell/field.cc
     shell/field_builder.cc

@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/text.h"
+#include "shell/arguments.h"
 #include "shell/options.h"
 #include "shell/parser.h"
 #include "shell/unshown.h"
@@ -53,6 +54,7 @@ void Walker::note_gap(const SyntaxNode& node, Command& command) {
 std::vector<Field> Walker::expand_operands(const SyntaxNode& node) {
   std::vector<Field> fields;
   bool declares = false;
+  are_given_ = false;
   for (const WordNode& word : node.words) {
     std::string text;
     const bool assigns =
@@ -60,15 +62,21 @@ std::vector<Field> Walker::expand_operands(const SyntaxNode& node) {
         is_name(word.parts[0].text.substr(0, word.parts[0].text.find_first_of("+="))) &&
         word.parts[0].text.find('=') != std::string::npos;
     if (assigns) {
+      const std::string& name = word.parts[0].text;
+      names_ = &given_[name.substr(0, name.find_first_of("+="))];
       fields.push_back(expand_single(word));
+      names_ = nullptr;
     } else {
+      const std::size_t before = fields.size();
       expand_word(word, fields);
+      for (std::size_t i = before; declares && i < fields.size(); ++i) note_given(fields[i].text);
     }
     if (&word == &node.words[0]) {
       declares = plain_text(word, text) && is_one_of(text, kDeclarations);
     }
     if (stopped_) break;
   }
+  are_given_ = declares;
   return fields;
 }
 
@@ -102,11 +110,13 @@ void Walker::expand_assignments(const SyntaxNode& node, std::vector<Assignment>&
   for (const AssignmentNode& assignment : node.assignments) {
     Field field;
     Value value;
+    const Span span = whole_.value_or(assignment.span);
+    names_ = &given_[assignment.name];
     if (assignment.is_array) {
       std::vector<Field> elements;
       for (const WordNode& element : assignment.elements) expand_word(element, elements);
       value.is_array = true;
-      field.span = whole_.value_or(assignment.span);
+      field.span = span;
       bool is_beyond = false;  // [index]=value, and what may be several
       for (const Field& element : elements) {
         is_beyond = is_beyond || element.text.starts_with('[') || element.splits;
@@ -115,11 +125,14 @@ void Walker::expand_assignments(const SyntaxNode& node, std::vector<Assignment>&
         value.items.push_back(made_of(element));
       }
       if (is_beyond) value.items.assign(1, std::string(1, kHole));
+      if (is_beyond && field.text.find("]=") != std::string::npos)
+        evaluated(span).insert(assignment.name);
     } else {
       field = expand_single(assignment.value);
       value.items.push_back(field.has_tilde ? made_of(field) : field.text);
     }
-    expand_quoted(assignment.index);
+    names_ = nullptr;
+    if (assignment.has_index) expand_index(assignment.name, assignment.index, span);
     const Value* before = assignment.appends ? scope_.find(assignment.name) : nullptr;
     if (assignment.has_index || (assignment.appends && before == nullptr) ||
         (before != nullptr && before->is_array != value.is_array)) {
@@ -133,7 +146,6 @@ void Walker::expand_assignments(const SyntaxNode& node, std::vector<Assignment>&
     // The values go one by one: X=a Y=$X.
     values.emplace_back(assignment.name, std::move(value));
     if (node.words.empty()) scope_.set(values.back().first, values.back().second);
-    const Span span = whole_.value_or(assignment.span);
     if (assigns_unshown(assignment.name, field.text)) reading_.unshown.push_back(span);
     assignments.push_back({span, assignment.name, to_word(field)});
   }
@@ -144,6 +156,7 @@ Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text&
   emit(place, node.span, {});  // its place in the order of the text
   note_gap(node, reading_.commands.back());
   const std::vector<Field> words = expand_operands(node);
+  const bool are_given = are_given_;
   Text input = outer_input;
   bool prints = true;
   std::vector<Redirection> redirections = expand_redirections(node.redirections, input, prints);
@@ -161,7 +174,10 @@ Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text&
 
   if (words.empty()) {
     for (auto& [name, value] : values) scope_.set(name, std::move(value));
-    return "";
+    bool reads = false;
+    for (const RedirectionNode& each : node.redirections)
+      reads = reads || each.kind == RedirectionKind::kRead;
+    return reads ? std::nullopt : Text("");  // $(< FILE)
   }
   const auto program = program_name(words[0]);
   Text read_input = input;  // as `read` splits it
@@ -177,11 +193,17 @@ Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text&
     add_unknown(words[0].span, words[0].has_glob ? "the program's name is a pattern"
                                                  : "the program's name is made at run time");
   }
+  const std::string name(program.value_or(""));
   // A program that is not known may be a builtin; a function that calls itself is still being read.
-  if (!program || open_functions_.contains(std::string(*program))) scope_.forget("*");
+  const bool calls = !program || open_functions_.contains(name);
+  if (calls) scope_.forget("*");
+  // What may be $1 and on.
+  if (calls || functions_.contains(name) || is_listed(name, "set . source")) {
+    for (std::size_t i = 1; i < words.size(); ++i) add_names(words[i].text, given_[kPositional]);
+  }
   suppose_call(words, place, input);
   if (program) {
-    call_function(std::string(*program));
+    call_function(name);
   } else {
     for (const std::string& function : functions_) {
       if (stopped_) break;
@@ -193,10 +215,11 @@ Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text&
                          !place.in_background && !functions_.contains("exit");
   if (ends_here && !spend(scope_.exit())) return std::nullopt;
   const std::size_t hidden = hidden_;
+  are_given_ = are_given;
   look_through(words, place, program == "read" ? read_input : input, true);
   if (hides || hidden_ > hidden) suppose_values(node, place, input);
   if (!prints) return "";
-  if (program && functions_.contains(std::string(*program))) return std::nullopt;
+  if (functions_.contains(name)) return std::nullopt;
   return constant_output(words, input, output_context());
 }
 
@@ -263,6 +286,7 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
   }
   if (*program == "let") {
     for (std::size_t i = 1; i < words.size(); ++i) {
+      add_names(words[i].text, evaluated(words[i].span));
       if (words[i].is_known()) {
         apply_arithmetic(words[i].text);
       } else {
@@ -282,14 +306,17 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
              (text[end] == '_' || std::isalnum(static_cast<unsigned char>(text[end]))))
         ++end;
       scope_.forget(text.substr(0, end));
+      given_[text.starts_with("-a") ? text.substr(2) : text.substr(0, end)].insert(kAnything);
       if (text.starts_with('-') && text.size() > 2) scope_.forget(text.substr(2));  // -aNAME
     }
     return;
   }
   if (*program == "printf" && words.size() > 1 && words[1].text.starts_with("-v")) {
-    scope_.forget(words[1].text.size() > 2 ? words[1].text.substr(2)
-                  : words.size() > 2       ? words[2].text
-                                           : "*");
+    const std::string name = words[1].text.size() > 2 ? words[1].text.substr(2)
+                             : words.size() > 2       ? words[2].text
+                                                      : "*";
+    given_[name.substr(0, name.find('['))].insert(kAnything);
+    scope_.forget(name);
   }
 }
 
@@ -329,7 +356,9 @@ bool Walker::apply_read(const std::vector<Field>& words, const Text& input) {
   if (items.empty()) return false;
   Value value{{is_array ? items : std::vector<std::string>{join_values(items)}}, is_array};
   for (const std::string& each : names) {
-    if (is_name(each)) scope_.set(each, value);
+    if (!is_name(each)) continue;
+    for (const std::string& item : items) add_names(item, given_[each]);
+    scope_.set(each, value);
   }
   return true;
 }
@@ -337,6 +366,8 @@ bool Walker::apply_read(const std::vector<Field>& words, const Text& input) {
 void Walker::apply_declaration(const std::vector<Field>& words) {
   const auto program = *program_name(words[0]);
   bool is_plain = true;
+  bool is_evaluated = false;
+  bool is_map = false;
   bool freezes = program == "readonly";
   bool is_local = program != "export" && program != "readonly" && scope_.is_late();
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -345,6 +376,8 @@ void Walker::apply_declaration(const std::vector<Field>& words) {
       if (text.find_first_not_of("xrga", 1) != std::string::npos) is_plain = false;
       // A reference: assigning to one name changes another.
       if (text.find('n') != std::string::npos && program != "export") scope_.distrust("*");
+      is_evaluated = is_evaluated || text.find_first_of("in") != std::string::npos;
+      is_map = is_map || text.find('A') != std::string::npos;
       freezes = freezes || text.find('r') != std::string::npos;
       is_local = is_local && text.find('g') == std::string::npos;
       continue;
@@ -353,6 +386,9 @@ void Walker::apply_declaration(const std::vector<Field>& words) {
     std::string name = text.substr(0, equals);
     const bool appends = name.ends_with('+');
     if (appends) name.pop_back();
+    if (!are_given_) note_given(text);
+    if (is_evaluated) evaluated(words[i].span).insert(is_name(name) ? name : kAnything);
+    if (is_map && conditions_ == 0) scope_.set(name + kMapMark, {});
     if (!is_name(name)) {
       scope_.forget("*");
     } else if (!is_plain) {

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::string_view kMeanings = "BASH_CMDS BASH_ALIASES BASH_ENV PROMPT_COMMAND";
 constexpr std::string_view kPrompts = "PS0 PS1 PS2 PS4";
+// These take nothing but numbers.
+constexpr std::string_view kIntegers = "RANDOM SRANDOM SECONDS LINENO OPTIND BASHPID EPOCHSECONDS";
 
 // By this option another file or text is run.
 constexpr struct {
@@ -30,7 +32,16 @@ std::string_view name_in(std::string_view word) {
 }  // namespace
 
 bool holds_substitution(std::string_view text) {
-  return text.find("$(") != text.npos || text.find('`') != text.npos;
+  if (text.find("$(") != text.npos || text.find('`') != text.npos) return true;
+  // ${!x} and ${a[x]} hold one where x does.
+  for (std::size_t at = text.find("${"); at != text.npos; at = text.find("${", at + 2)) {
+    const std::string_view inside = text.substr(at + 2, text.find('}', at) - at - 2);
+    const std::size_t index = inside.find('[') + 1;  // npos: 0
+    if (inside.starts_with('!') ||
+        (index > 0 && inside.find_first_not_of("0123456789@*", index) != inside.find(']', index)))
+      return true;
+  }
+  return false;
 }
 
 bool holds_subscript(std::string_view text) {
@@ -40,7 +51,14 @@ bool holds_subscript(std::string_view text) {
 
 bool assigns_unshown(std::string_view name, std::string_view value) {
   if (is_listed(name, kMeanings)) return !value.empty();
+  if (is_listed(name, kIntegers))
+    return value.find_first_not_of(std::string_view("0123456789\x10")) != value.npos;  // kName
   return is_listed(name, kPrompts) && holds_substitution(value);
+}
+
+bool is_element(std::string_view name) {
+  const std::size_t at = name.find('[') + 1;  // npos: 0
+  return at > 0 && name.find_first_not_of("0123456789@*", at) < name.rfind(']');
 }
 
 bool runs_unshown(const std::vector<Field>& words) {
@@ -62,22 +80,44 @@ bool runs_unshown(const std::vector<Field>& words) {
     });
   }
   if (is_listed(*program, kDeclare)) {
-    return any([](std::string_view word) {
+    return any([&](std::string_view word) {
       const std::size_t equals = std::min(word.find('='), word.size());
       const std::string_view value = word.substr(std::min(equals + 1, word.size()));
-      return assigns_unshown(name_in(word), value) || holds_subscript(word.substr(0, equals)) ||
+      const std::string_view name = word.substr(0, equals);
+      return assigns_unshown(name_in(word), value) || is_element(name) ||
+             (has_hole(name) && *program != "export" && *program != "readonly") ||
              (equals < word.size() && is_listed(name_in(value), kMeanings));  // -n: a reference
     });
   }
-  if (is_listed(*program, kRead)) return any(holds_subscript);
   const bool is_printf = *program == "printf";
-  if (!is_listed(*program, kSet) && !is_printf) return false;
+  const bool sets = is_printf || is_listed(*program, kSet);
+  if (!sets && !is_listed(*program, kRead)) return false;
   if (is_printf && (words.size() < 2 || !words[1].text.starts_with("-v"))) return false;
-  return any([](std::string_view word) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    std::string_view word = words[i].text;
+    const std::string_view before = words[i - 1].text;
+    if (holds_subscript(word)) return true;
+    bool is_name = before == "-v";
+    if (is_printf) {
+      is_name = is_name || i == 1;
+    } else if (*program == "wait") {
+      is_name = before.starts_with('-') && before.ends_with('p');
+    } else if (*program == "getopts") {
+      is_name = i == 2;
+    } else if (!is_listed(*program, "test [ let")) {  // but for the values of options
+      is_name = !before.starts_with('-') ||
+                std::string_view("dinNptuOsCc").find(before.back()) == before.npos;
+    }
+    if (!is_name) continue;
     if (word.starts_with("-v") || word.starts_with("-a")) word.remove_prefix(2);
     const std::string_view name = name_in(word);
-    return holds_subscript(word) || is_listed(name, kMeanings) || is_listed(name, kPrompts);
-  });
+    if (has_hole(word) || is_element(word) ||
+        (sets &&
+         (is_listed(name, kMeanings) || is_listed(name, kPrompts) || is_listed(name, kIntegers)))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace sbx::shell

@@ -15,6 +15,9 @@ bool holds_substitution(std::string_view text);
 bool holds_subscript(std::string_view text);
 
 bool assigns_unshown(std::string_view name, std::string_view value);
+// NAME[…] whose subscript is no plain number.
+bool is_element(std::string_view name);
+
 // By a builtin and its arguments.
 bool runs_unshown(const std::vector<Field>& words);
 

@@ -6,7 +6,6 @@
 #include "shell/arithmetic.h"
 #include "shell/marks.h"
 #include "shell/parser.h"
-#include "shell/unshown.h"
 #include "shell/walker.h"
 
 namespace sbx::shell {
@@ -285,12 +284,10 @@ Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Tex
       break;
     }
     case SyntaxKind::kArithmetic:
-      apply_arithmetic(expand_quoted(node.arithmetic));
+      apply_arithmetic(evaluate(node.arithmetic, node.span));
       return "";
     case SyntaxKind::kTest:
-      for (const WordNode& word : node.words) {
-        if (holds_subscript(expand_single(word).text)) reading_.unshown.push_back(word.span);
-      }
+      note_test(node.words);
       forget_names(node.assigned);
       return "";
   }
@@ -405,8 +402,13 @@ void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Tex
 
 void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& input) {
   std::vector<Field> values;
+  if (!node.name.empty()) {
+    names_ = &given_[node.name];
+    if (node.kind == SyntaxKind::kFor && !node.has_in) names_->insert(kPositional);
+  }
   for (const WordNode& word : node.words) expand_word(word, values);
-  const std::string head = expand_quoted(node.arithmetic);
+  names_ = nullptr;
+  const std::string head = evaluate(node.arithmetic, node.span);
   forget_names(node.assigned);
   const Scope::Mark mark = scope_.mark();
   if (node.kind == SyntaxKind::kFor) {  // each turn begins with one of them

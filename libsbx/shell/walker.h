@@ -36,6 +36,13 @@ struct Place {
 
 class FieldBuilder;
 
+// Names of variables that a text holds, or kAnything where it may hold a substitution.
+using Names = std::set<std::string>;
+inline constexpr const char* kAnything = "";
+void add_names(std::string_view text, Names& names);
+inline constexpr const char* kEvaluated = "(";  // in given_: all that is evaluated
+inline constexpr const char* kMapMark = "[]";   // behind the name of an array with names for keys
+
 // How much work a reading may take, about its bytes and commands: this, and some for each byte.
 inline constexpr std::size_t kMaxText = 1u << 20;
 inline constexpr std::size_t kLeastWork = 2u << 20;
@@ -121,6 +128,17 @@ class Walker {
   // The body of a function with the words that it is called with.
   void suppose_call(const std::vector<Field>& words, const Place& place, const Text& input);
 
+  // evaluated.cc: what is taken for a number or a name.
+  std::string evaluate(const std::vector<Part>& parts, Span span);
+  void expand_index(const std::string& array, const std::vector<Part>& index, Span span);
+  void note_given(std::string_view text);  // NAME=value
+  void note_parameter(const Parameter& parameter, const Value& value, bool is_known);
+  void note_test(const std::vector<WordNode>& words);
+  // Where the names go of what is evaluated here.
+  Names& evaluated(Span span);
+  bool is_map(const std::string& array) const;
+  void end_evaluated();
+
   // expand.cc: words.
   void expand_word(const WordNode& word, std::vector<Field>& fields);
   Field expand_single(const WordNode& word);
@@ -165,6 +183,11 @@ class Walker {
   std::set<std::string> unset_names_;                    // by the body that is being read
   std::map<std::string, std::set<std::string>> unsets_;  // by each function that is called
   std::map<const Part*, Text>* substituted_ = nullptr;   // within one word with braces
+  Names* names_ = nullptr;                               // those of what is being expanded
+  bool are_given_ = false;              // those of the declaration that is read are in given_
+  std::map<std::string, Names> given_;  // what each variable is given anywhere
+  bool is_evaluating_ = false;          // something is evaluated, here first:
+  Span evaluated_at_;
   std::uint32_t pipelines_ = 0;
   std::size_t conditions_ = 0;  // branches, loops and subshells around what is read
   std::size_t moves_ = 0;       // what may have changed this shell's directory or options so far

@@ -197,6 +197,22 @@ TEST(Judge, HoldsAnUnknownNameAgainstAnAllowListOnlyWhereTheKernelDoesNot) {
   EXPECT_EQ(judge_text(policy, "\"$1\" a").verdict, Verdict::kAllow);
 }
 
+TEST(Judge, TakesWhatAnotherShellIsGivenForANumberToo) {
+  Policy policy = sample_policy();
+  policy.sandbox.commands.allow = std::vector<std::string>{"bash", "env", "xargs"};
+  for (const char* command :
+       {"bash -c 'echo $(($1))' x 'a[$(id)]'", "env 'x=a[$(id)]' bash -c 'echo $((x))'",
+        "x='a[$(id)]' bash -c 'echo $((x))'", "xargs bash -c 'echo $(($1))' x < f"}) {
+    const Judgement judgement = judge_text(policy, command);
+    ASSERT_EQ(judgement.verdict, Verdict::kDeny) << command;
+    EXPECT_EQ(judgement.findings.front().id, "command-not-known") << command;
+  }
+  for (const char* command : {"bash -c 'echo $(($1))' x 5", "env x=3 bash -c 'echo $((x))'",
+                              "bash -c 'echo $((x + 1))'"}) {
+    EXPECT_EQ(judge_text(policy, command).verdict, Verdict::kAllow) << command;
+  }
+}
+
 TEST(Judge, ReadsArgumentsAsItReadsText) {
   const Policy policy = sample_policy();
   const auto verdict = [&](std::vector<std::string> argv) {
