@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What clients of one server wait for while others mean it harm: a task that does nothing but that, one
 kind after the other, and requests of 15 MB, from as many connections as are asked for. Prints what
-`list` and `run` of another client take alone and beside them. A task that only uses a processor stands
-beside the others: what it costs is the machine's, not the server's.
+`list` and `run` of another client take alone and beside them; and beside the same work outside of the
+server, where that harms nothing: what this costs is the machine's, which has fewer free processors.
 
     SBX_RUN=build/release/bin/sbx-run bench/beside_bench.py [--tasks] [CONNECTIONS]
 """
@@ -39,6 +39,7 @@ while True:
     except OSError: pass'""",
     "processes": "while :; do /bin/true; done",
 }
+OUTSIDE = ("a busy loop", "output in small pieces", "processes")
 
 
 class Client:
@@ -92,6 +93,13 @@ def beside_tasks(client, work):
             print("       ", measure(client, method, params, CALLS[method]), flush=True)
         client.call("kill", {"task_id": task, "grace_ms": 1})
         client.call("wait", {"task_id": task})
+        if name in OUTSIDE:
+            # A session of its own, as a task has: the scheduler counts by session.
+            outside = subprocess.Popen(["bash", "-c", command], stdout=subprocess.DEVNULL, start_new_session=True)
+            time.sleep(1)
+            print("outside", measure(client, *work[-1], CALLS[work[-1][0]]), flush=True)
+            outside.kill()
+            outside.wait()
         print("alone  ", measure(client, *work[-1], CALLS[work[-1][0]]), flush=True)
 
 
