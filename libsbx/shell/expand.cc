@@ -155,9 +155,9 @@ Text Walker::substitute(const Part& part) {
   std::map<const Part*, Text>* outer = std::exchange(substituted_, nullptr);
   Names* outer_names = std::exchange(names_, nullptr);
   const Scope::Mark mark = scope_.mark();
-  const Place place = substitution_place_;
+  const Frame frame = substitution_frame_;
   const OpenRegion region = begin_region(RegionKind::kChild);
-  Text text = part.block ? walk_block(*part.block, place, std::nullopt) : std::nullopt;
+  Text text = part.block ? walk_block(*part.block, frame, std::nullopt) : std::nullopt;
   end_region(region);
   moves_ = region.moves;
   scope_.undo(mark);

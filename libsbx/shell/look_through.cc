@@ -73,11 +73,11 @@ std::optional<std::vector<Field>> Walker::words_of_input(const Run& run, const T
   return words;
 }
 
-void Walker::look_through(const std::vector<Field>& words, const Place& place, const Text& input,
+void Walker::look_through(const std::vector<Field>& words, const Frame& frame, const Text& input,
                           bool in_shell) {
   if (in_shell && runs_unshown(words)) reading_.unshown.push_back(words[0].span);
   if (in_shell && !apply_read(words, input)) apply_builtin(words);
-  if (!program_name(words[0]) && may_vanish(words[0])) suppose_rest(words, 1, place, input);
+  if (!program_name(words[0]) && may_vanish(words[0])) suppose_rest(words, 1, frame, input);
   note_environment(words);
   Runs found = find_runs(words, input && spend(input->size()) ? input : std::nullopt);
   if (moves_its_program(words)) {
@@ -89,7 +89,7 @@ void Walker::look_through(const std::vector<Field>& words, const Place& place, c
   for (const Span span : found.unknown)
     add_unknown(span, "only the run knows whether this is an option");
   if (found.runs.empty()) return;
-  suppose_operand(words, found, place, input);
+  suppose_operand(words, found, frame, input);
   if (++depth_ > kMaxDepth) {
     add_unknown(words[0].span, "it is nested too deeply");
     reading_.complete = false;
@@ -97,17 +97,17 @@ void Walker::look_through(const std::vector<Field>& words, const Place& place, c
     for (const Run& run : found.runs) {
       // In a script, bash gives an alias its meaning only where it is told to.
       const bool is_told = whole_text_.find("expand_aliases") != whole_text_.npos;
-      if (run.via != "alias" || is_told) follow(run, place, input, in_shell);
+      if (run.via != "alias" || is_told) follow(run, frame, input, in_shell);
     }
   }
   --depth_;
 }
 
-void Walker::follow(const Run& run, const Place& place, const Text& input, bool in_shell) {
-  Place inner = place;
+void Walker::follow(const Run& run, const Frame& frame, const Text& input, bool in_shell) {
+  Frame inner = frame;
   inner.via.push_back(run.via);
-  inner.has_more_words = place.has_more_words || run.has_more_words;
-  inner.is_unbounded = place.is_unbounded || (run.has_more_words && run.bounded.empty());
+  inner.has_more_words = frame.has_more_words || run.has_more_words;
+  inner.is_unbounded = frame.is_unbounded || (run.has_more_words && run.bounded.empty());
   std::size_t bytes = run.text.text.size() + inner.via.size() * sizeof(std::string);
   for (const Field& word : run.words) bytes += word.text.size() + sizeof(Word);
   for (const Field& word : run.bounded) bytes += word.text.size() + sizeof(Word);
@@ -147,7 +147,7 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
           with_words.has_more_words = false;
           with_words.placeholder.clear();
           with_words.words = std::move(*words);
-          return follow(with_words, place, std::nullopt, in_shell);
+          return follow(with_words, frame, std::nullopt, in_shell);
         }
       }
       if (!run.placeholder.empty()) {
@@ -155,7 +155,7 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
         without.placeholder.clear();
         without.takes_input = false;
         put_in(without.words, run.placeholder, std::string_view(&kHole, 1));
-        return follow(without, place, input, in_shell);
+        return follow(without, frame, input, in_shell);
       }
       if (run.words.empty()) {
         if (inner.has_more_words)
@@ -195,7 +195,7 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
           }
         }
       }
-      Place script = inner;
+      Frame script = inner;
       script.has_more_words = run.has_more_words;
       script.is_unbounded = run.has_more_words;
       read_script(run.text.text, run.text.span, script, input);
@@ -225,7 +225,7 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
     }
     case RunKind::kInput: {
       if (!input) {
-        if (place.stage > 0 || place.has_more_words) add_unknown(run.text.span, kTextUnknown);
+        if (frame.stage > 0 || frame.has_more_words) add_unknown(run.text.span, kTextUnknown);
         return;
       }
       const Scope::Mark mark = scope_.mark();
@@ -281,7 +281,7 @@ bool Walker::may_be_written(const Field& file) {
 }
 
 // The text of another shell, or of eval: its spans are those of the word that holds it.
-void Walker::read_script(std::string_view text, Span span, const Place& place, const Text& input,
+void Walker::read_script(std::string_view text, Span span, const Frame& frame, const Text& input,
                          bool is_later) {
   if (!spend(text.size())) return;
   const std::string script = as_script(text.substr(0, kMaxText));
@@ -298,7 +298,7 @@ void Walker::read_script(std::string_view text, Span span, const Place& place, c
   const std::string_view outer_script = std::exchange(script_, script);
   const std::size_t outer_end = std::exchange(script_end_, 0);
   trees_.push_back(++trees_made_);
-  walk_block(tree.block, place, input);
+  walk_block(tree.block, frame, input);
   trees_.pop_back();
   tree_ = outer;
   script_ = outer_script;

@@ -29,18 +29,18 @@ constexpr std::string_view kReaders[] = {"read", "mapfile", "readarray", "getopt
 
 }  // namespace
 
-void Walker::emit(const Place& place, Span span, const std::vector<Field>& words) {
+void Walker::emit(const Frame& frame, Span span, const std::vector<Field>& words) {
   Command command;
   command.span = whole_.value_or(span);
   command.is_supposed = supposed_ > 0;
   command.is_doubted = is_doubted_;
-  command.via = place.via;
-  command.has_more_words = place.has_more_words;
-  command.pipeline = place.pipeline;
-  command.stage = place.stage;
-  command.stages = place.stages;
-  command.function = place.function;
-  command.in_background = place.in_background;
+  command.via = frame.via;
+  command.has_more_words = frame.has_more_words;
+  command.pipeline = frame.pipeline;
+  command.stage = frame.stage;
+  command.stages = frame.stages;
+  command.function = frame.function;
+  command.in_background = frame.in_background;
   for (const Field& field : words) command.words.push_back(to_word(field));
   reading_.commands.push_back(std::move(command));
 }
@@ -151,9 +151,9 @@ void Walker::expand_assignments(const SyntaxNode& node, std::vector<Assignment>&
   }
 }
 
-Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text& outer_input) {
+Text Walker::walk_simple(const SyntaxNode& node, const Frame& frame, const Text& outer_input) {
   const std::size_t slot = reading_.commands.size();
-  emit(place, node.span, {});  // its place in the order of the text
+  emit(frame, node.span, {});  // its place in the order of the text
   note_gap(node, reading_.commands.back());
   const std::vector<Field> words = expand_operands(node);
   const bool are_given = are_given_;
@@ -201,7 +201,7 @@ Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text&
   if (calls || functions_.contains(name) || is_listed(name, "set . source")) {
     for (std::size_t i = 1; i < words.size(); ++i) add_names(words[i].text, given_[kPositional]);
   }
-  suppose_call(words, place, input);
+  suppose_call(words, frame, input);
   if (program) {
     call_function(name);
   } else {
@@ -211,13 +211,13 @@ Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text&
     }
   }
   // What follows is not reached, and its assignments are made for no trap.
-  const bool ends_here = program == "exit" && conditions_ == 0 && place.function < 0 &&
-                         !place.in_background && !functions_.contains("exit");
+  const bool ends_here = program == "exit" && conditions_ == 0 && frame.function < 0 &&
+                         !frame.in_background && !functions_.contains("exit");
   if (ends_here && !spend(scope_.exit())) return std::nullopt;
   const std::size_t hidden = hidden_;
   are_given_ = are_given;
-  look_through(words, place, program == "read" ? read_input : input, true);
-  if (hides || hidden_ > hidden) suppose_values(node, place, input);
+  look_through(words, frame, program == "read" ? read_input : input, true);
+  if (hides || hidden_ > hidden) suppose_values(node, frame, input);
   if (!prints) return "";
   if (functions_.contains(name)) return std::nullopt;
   return constant_output(words, input, output_context());

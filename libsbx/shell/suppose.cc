@@ -44,36 +44,36 @@ void Walker::suppose(const Walk& walk) {
   stopped_ = false;
 }
 
-void Walker::suppose_command(const std::vector<Field>& words, const Place& place,
+void Walker::suppose_command(const std::vector<Field>& words, const Frame& frame,
                              const Text& input) {
-  std::size_t bytes = place.via.size() * sizeof(std::string);
+  std::size_t bytes = frame.via.size() * sizeof(std::string);
   for (const Field& word : words) bytes += word.text.size() + sizeof(Word);
   if (words.empty() || !spend(bytes)) return;
-  emit(place, {words.front().span.begin, words.back().span.end}, words);
-  suppose_call(words, place, input);
-  look_through(words, place, input, false);
+  emit(frame, {words.front().span.begin, words.back().span.end}, words);
+  suppose_call(words, frame, input);
+  look_through(words, frame, input, false);
 }
 
-void Walker::suppose_rest(const std::vector<Field>& words, std::size_t from, const Place& place,
+void Walker::suppose_rest(const std::vector<Field>& words, std::size_t from, const Frame& frame,
                           const Text& input) {
   while (from < words.size() && is_nothing_known(words[from])) ++from;
   if (from >= words.size()) return;
   suppose([&] {
-    Place inner = place;
+    Frame inner = frame;
     inner.via.emplace_back("$");
     suppose_command(tail(words, from), inner, input);
   });
 }
 
 // A wrapper's own operand that was taken for options: timeout $T rm.
-void Walker::suppose_operand(const std::vector<Field>& words, const Runs& runs, const Place& place,
+void Walker::suppose_operand(const std::vector<Field>& words, const Runs& runs, const Frame& frame,
                              const Text& input) {
   for (const Run& run : runs.runs) {
     if (run.kind != RunKind::kWords) continue;
     const std::size_t own = words.size() - std::min(run.words.size(), words.size());
     // What stands right before the run's words hides none of them.
     for (std::size_t i = 1; i + 1 < own; ++i) {
-      if (is_nothing_known(words[i])) return suppose_rest(words, i + 1, place, input);
+      if (is_nothing_known(words[i])) return suppose_rest(words, i + 1, frame, input);
     }
   }
 }
@@ -91,7 +91,7 @@ const std::string* Walker::unknown_variable(const std::vector<Part>& parts) cons
   return nullptr;
 }
 
-void Walker::suppose_values(const SyntaxNode& node, const Place& place, const Text& input) {
+void Walker::suppose_values(const SyntaxNode& node, const Frame& frame, const Text& input) {
   const std::string* name = nullptr;
   for (const WordNode& word : node.words) {
     if (name == nullptr) name = unknown_variable(word.parts);
@@ -102,14 +102,14 @@ void Walker::suppose_values(const SyntaxNode& node, const Place& place, const Te
     suppose([&] {
       const bool is_doubted = std::exchange(is_doubted_, is_doubted_ || !is_sure);
       scope_.suppose(*name, text);
-      suppose_command(expand_operands(node), place, input);
+      suppose_command(expand_operands(node), frame, input);
       scope_.end_supposing(*name);
       is_doubted_ = is_doubted;
     });
   }
 }
 
-void Walker::suppose_call(const std::vector<Field>& words, const Place& place, const Text& input) {
+void Walker::suppose_call(const std::vector<Field>& words, const Frame& frame, const Text& input) {
   const auto known = bodies_.find(words[0].text);
   if (known == bodies_.end()) return;
   const Body body = known->second;
@@ -138,7 +138,7 @@ void Walker::suppose_call(const std::vector<Field>& words, const Place& place, c
       const std::size_t outer_end = std::exchange(script_end_, 0);
       const auto outer_whole =
           std::exchange(whole_, Span{words.front().span.begin, words.back().span.end});
-      Place inner = place;
+      Frame inner = frame;
       inner.via.emplace_back("function");
       for (const SyntaxNode& child : body.node->children) walk_node(child, inner, input);
       whole_ = outer_whole;

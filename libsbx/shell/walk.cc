@@ -112,11 +112,11 @@ void Walker::end_region(OpenRegion region, bool leaves) {
     regions.erase(regions.begin() + static_cast<std::ptrdiff_t>(region.slot));
 }
 
-Text Walker::walk_block(const Block& block, const Place& place, const Text& input) {
+Text Walker::walk_block(const Block& block, const Frame& frame, const Text& input) {
   Text output = "";
   for (const Chain& chain : block.chains) {
     if (!spend(1)) return std::nullopt;
-    const Text more = walk_chain(chain, place, input);
+    const Text more = walk_chain(chain, frame, input);
     if (output && more && output->size() + more->size() <= kMaxOutput) {
       *output += *more;
     } else {
@@ -126,10 +126,10 @@ Text Walker::walk_block(const Block& block, const Place& place, const Text& inpu
   return output;
 }
 
-Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& input) {
+Text Walker::walk_chain(const Chain& chain, const Frame& frame, const Text& input) {
   const Scope::Mark mark = scope_.mark();
-  Place inner = place;
-  inner.in_background = place.in_background || chain.in_background;
+  Frame inner = frame;
+  inner.in_background = frame.in_background || chain.in_background;
   Text output = "";
   bool is_sure = true;  // what stands before has succeeded: it prints something constant
   NameRange uncertain;  // names of the links that may not have run
@@ -151,14 +151,14 @@ Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& inpu
     conditions_ += is_conditional ? 1 : 0;
     std::optional<RegionKind> kind;
     if (link.connective != Connective::kFirst) {
-      kind = region_of(link, *(&link - 1), is_told, leaves(link.pipeline, place), moves_ != moves);
+      kind = region_of(link, *(&link - 1), is_told, leaves(link.pipeline, frame), moves_ != moves);
     }
     const auto region = kind ? std::optional(begin_region(*kind)) : std::nullopt;
     const auto negated =
         link.pipeline.is_negated ? std::optional(begin_region(RegionKind::kNegated)) : std::nullopt;
     const Text more = walk_pipeline(link.pipeline, inner, input);
     if (negated) end_region(*negated);
-    if (region) end_region(*region, kind == RegionKind::kOtherwise && leaves(link.pipeline, place));
+    if (region) end_region(*region, kind == RegionKind::kOtherwise && leaves(link.pipeline, frame));
     conditions_ -= is_conditional ? 1 : 0;
     is_told = is_told && tells(link.pipeline);
     const bool is_or = link.connective == Connective::kOr;
@@ -190,10 +190,10 @@ Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& inpu
   return output;
 }
 
-Text Walker::walk_pipeline(const Pipeline& pipeline, const Place& place, const Text& input) {
-  Place inner = place;
+Text Walker::walk_pipeline(const Pipeline& pipeline, const Frame& frame, const Text& input) {
+  Frame inner = frame;
   const std::size_t stages = pipeline.stages.size();
-  if (stages != 1 || place.stages == 1) {  // one alone in a stage of another belongs to that
+  if (stages != 1 || frame.stages == 1) {  // one alone in a stage of another belongs to that
     inner.pipeline = ++pipelines_;
     inner.stage = 0;
     inner.stages = static_cast<std::uint32_t>(std::max<std::size_t>(stages, 1));
@@ -214,47 +214,47 @@ Text Walker::walk_pipeline(const Pipeline& pipeline, const Place& place, const T
   return output;
 }
 
-Text Walker::walk_node(const SyntaxNode& node, const Place& place, const Text& input) {
+Text Walker::walk_node(const SyntaxNode& node, const Frame& frame, const Text& input) {
   // What is undone behind it keeps a copy of the positional parameters.
   const std::size_t kept = scope_.positional ? scope_.positional->size() : 0;
   if (!spend(kNodeWork + kept * 4)) return std::nullopt;
-  const Place outer = std::exchange(substitution_place_, place);
-  substitution_place_.pipeline = 0;
-  substitution_place_.stage = 0;
-  substitution_place_.stages = 1;
+  const Frame outer = std::exchange(substitution_frame_, frame);
+  substitution_frame_.pipeline = 0;
+  substitution_frame_.stage = 0;
+  substitution_frame_.stages = 1;
   Text output;
   if (node.kind == SyntaxKind::kSimple) {
-    output = walk_simple(node, place, input);
+    output = walk_simple(node, frame, input);
   } else {
     Text own_input = input;
     bool prints = true;
     if (!node.redirections.empty()) {
       const std::size_t slot = reading_.commands.size();
       // Its place in the order of the text; what it holds is not within its words.
-      emit(place, {node.span.begin, node.span.begin}, {});
+      emit(frame, {node.span.begin, node.span.begin}, {});
       auto redirections = expand_redirections(node.redirections, own_input, prints);
       reading_.commands[slot].redirections = std::move(redirections);
     }
     const bool is_conditional = node.kind != SyntaxKind::kGroup;
     conditions_ += is_conditional ? 1 : 0;
-    output = walk_compound(node, place, own_input);
+    output = walk_compound(node, frame, own_input);
     conditions_ -= is_conditional ? 1 : 0;
     if (!prints) output = "";
   }
-  substitution_place_ = outer;
+  substitution_frame_ = outer;
   return output;
 }
 
-Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Text& input) {
+Text Walker::walk_compound(const SyntaxNode& node, const Frame& frame, const Text& input) {
   switch (node.kind) {
     case SyntaxKind::kSimple:
       break;
     case SyntaxKind::kGroup:
-      return walk_block(node.blocks[0], place, input);
+      return walk_block(node.blocks[0], frame, input);
     case SyntaxKind::kSubshell: {
       const Scope::Mark mark = scope_.mark();
       const auto region = begin_region(RegionKind::kChild);
-      Text output = walk_block(node.blocks[0], place, input);
+      Text output = walk_block(node.blocks[0], frame, input);
       end_region(region);
       moves_ = region.moves;
       scope_.undo(mark);
@@ -262,19 +262,19 @@ Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Tex
     }
     case SyntaxKind::kIf:
     case SyntaxKind::kCase:
-      walk_branches(node, place, input);
+      walk_branches(node, frame, input);
       break;
     case SyntaxKind::kLoop:
     case SyntaxKind::kFor:
     case SyntaxKind::kArithmeticFor:
-      walk_loop(node, place, input);
+      walk_loop(node, frame, input);
       break;
     case SyntaxKind::kFunction:
-      walk_function(node, place);
+      walk_function(node, frame);
       return "";
     case SyntaxKind::kCoprocess: {
       const Scope::Mark mark = scope_.mark();
-      Place inner = place;
+      Frame inner = frame;
       inner.in_background = true;
       const auto region = begin_region(RegionKind::kChild);
       for (const SyntaxNode& child : node.children) walk_node(child, inner, std::nullopt);
@@ -330,27 +330,27 @@ void Walker::note_set(const NameRange& range, std::map<std::string, std::size_t>
 }
 
 // Whether what stands behind the branch is not reached from it.
-bool Walker::leaves(const Block& block, const Place& place) const {
+bool Walker::leaves(const Block& block, const Frame& frame) const {
   if (block.chains.empty() || block.chains.back().in_background) return false;
   const Chain& last = block.chains.back();
-  return last.links.size() == 1 && leaves(last.links[0].pipeline, place);
+  return last.links.size() == 1 && leaves(last.links[0].pipeline, frame);
 }
 
-bool Walker::leaves(const Pipeline& pipeline, const Place& place) const {
+bool Walker::leaves(const Pipeline& pipeline, const Frame& frame) const {
   if (pipeline.stages.size() != 1) return false;
   const SyntaxNode& node = pipeline.stages[0];
-  if (node.kind == SyntaxKind::kGroup) return leaves(node.blocks[0], place);
+  if (node.kind == SyntaxKind::kGroup) return leaves(node.blocks[0], frame);
   std::string name;
   if (node.kind != SyntaxKind::kSimple || node.words.empty() || !plain_text(node.words[0], name) ||
       functions_.contains(name)) {
     return false;
   }
   // Where there is nothing to return from, the shell goes on.
-  return name == "exit" || (name == "return" && (place.function >= 0 || whole_));
+  return name == "exit" || (name == "return" && (frame.function >= 0 || whole_));
 }
 
 // if and case: each branch begins with what was known before it.
-void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Text& input) {
+void Walker::walk_branches(const SyntaxNode& node, const Frame& frame, const Text& input) {
   const bool is_if = node.kind == SyntaxKind::kIf;
   for (const WordNode& word : node.words) expand_single(word);
   for (const WordNode& pattern : node.patterns) expand_single(pattern);
@@ -366,14 +366,14 @@ void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Tex
   const std::size_t moves = moves_;
   // Behind `if ! COMMAND; then exit; fi` it has succeeded.
   const bool is_guard =
-      is_if && is_negated(node.blocks[0]) && tells(node.blocks[0]) && leaves(node.blocks[1], place);
+      is_if && is_negated(node.blocks[0]) && tells(node.blocks[0]) && leaves(node.blocks[1], frame);
   for (std::size_t i = 0; i < node.blocks.size(); ++i) {
     const bool is_condition = is_if && i % 2 == 0 && i + 1 < node.blocks.size();
     if (is_condition && i == 0) {
       if (is_guard) {
-        walk_pipeline(node.blocks[0].chains[0].links[0].pipeline, place, input);
+        walk_pipeline(node.blocks[0].chains[0].links[0].pipeline, frame, input);
       } else {
-        walk_block(node.blocks[0], place, input);
+        walk_block(node.blocks[0], frame, input);
       }
       continue;
     }
@@ -382,8 +382,8 @@ void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Tex
     if (is_if && i == 1 && moves_ != moves && tells(node.blocks[0]))
       kind = is_guard ? RegionKind::kOtherwise : RegionKind::kThen;
     const auto region = begin_region(kind);
-    walk_block(node.blocks[i], place, input);
-    const bool is_left = !is_condition && leaves(node.blocks[i], place);
+    walk_block(node.blocks[i], frame, input);
+    const bool is_left = !is_condition && leaves(node.blocks[i], frame);
     end_region(region, is_left);
     if (is_condition) continue;
     if (!is_left) {
@@ -400,7 +400,7 @@ void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Tex
   for (const std::string& name : unset) scope_.unset(name);
 }
 
-void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& input) {
+void Walker::walk_loop(const SyntaxNode& node, const Frame& frame, const Text& input) {
   std::vector<Field> values;
   if (!node.name.empty()) {
     names_ = &given_[node.name];
@@ -433,7 +433,7 @@ void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& i
   }
   const auto region = begin_region(RegionKind::kLoop);
   if (node.kind == SyntaxKind::kFor) turns_.push_back(node.name);
-  for (const Block& block : node.blocks) walk_block(block, place, input);
+  for (const Block& block : node.blocks) walk_block(block, frame, input);
   if (node.kind == SyntaxKind::kFor) turns_.pop_back();
   end_region(region);
   std::map<std::string, std::size_t> sets;
@@ -469,11 +469,11 @@ void Walker::call_function(const std::string& name) {
   }
 }
 
-void Walker::walk_function(const SyntaxNode& node, const Place& place) {
+void Walker::walk_function(const SyntaxNode& node, const Frame& frame) {
   const Scope::Mark mark = scope_.mark();
   scope_.forget("*");
   scope_.enter_later();
-  Place inner = place;
+  Frame inner = frame;
   inner.function = static_cast<std::int32_t>(reading_.functions.size());
   inner.pipeline = 0;
   inner.stage = 0;

@@ -23,7 +23,7 @@ namespace sbx::shell {
 using Text = std::optional<std::string>;  // of an input or output; nullopt: not known
 
 // What a command takes over from what it stands in.
-struct Place {
+struct Frame {
   std::vector<std::string> via;
   bool has_more_words = false;
   bool is_unbounded = false;  // and no marks stand for those
@@ -69,17 +69,17 @@ class Walker {
   void end_region(OpenRegion region, bool leaves = false);
 
   // walk.cc: nodes. Each answers what it would print.
-  Text walk_block(const Block& block, const Place& place, const Text& input);
-  Text walk_chain(const Chain& chain, const Place& place, const Text& input);
-  Text walk_pipeline(const Pipeline& pipeline, const Place& place, const Text& input);
-  Text walk_node(const SyntaxNode& node, const Place& place, const Text& input);
-  Text walk_compound(const SyntaxNode& node, const Place& place, const Text& input);
-  Text walk_simple(const SyntaxNode& node, const Place& place, const Text& input);
-  void walk_branches(const SyntaxNode& node, const Place& place, const Text& input);
-  void walk_loop(const SyntaxNode& node, const Place& place, const Text& input);
-  void walk_function(const SyntaxNode& node, const Place& place);
-  bool leaves(const Block& block, const Place& place) const;
-  bool leaves(const Pipeline& pipeline, const Place& place) const;
+  Text walk_block(const Block& block, const Frame& frame, const Text& input);
+  Text walk_chain(const Chain& chain, const Frame& frame, const Text& input);
+  Text walk_pipeline(const Pipeline& pipeline, const Frame& frame, const Text& input);
+  Text walk_node(const SyntaxNode& node, const Frame& frame, const Text& input);
+  Text walk_compound(const SyntaxNode& node, const Frame& frame, const Text& input);
+  Text walk_simple(const SyntaxNode& node, const Frame& frame, const Text& input);
+  void walk_branches(const SyntaxNode& node, const Frame& frame, const Text& input);
+  void walk_loop(const SyntaxNode& node, const Frame& frame, const Text& input);
+  void walk_function(const SyntaxNode& node, const Frame& frame);
+  bool leaves(const Block& block, const Frame& frame) const;
+  bool leaves(const Pipeline& pipeline, const Frame& frame) const;
   void call_function(const std::string& name);
   void forget_names(const NameRange& range);
   void apply_arithmetic(std::string_view text, bool is_certain = true);
@@ -99,15 +99,15 @@ class Walker {
   void note_environment(const std::vector<Field>& words);
   bool apply_read(const std::vector<Field>& words, const Text& input);
   void apply_declaration(const std::vector<Field>& words);
-  void emit(const Place& place, Span span, const std::vector<Field>& words);
+  void emit(const Frame& frame, Span span, const std::vector<Field>& words);
   void note_gap(const SyntaxNode& node, Command& command);
 
   // look_through.cc: commands run by commands.
-  void look_through(const std::vector<Field>& words, const Place& place, const Text& input,
+  void look_through(const std::vector<Field>& words, const Frame& frame, const Text& input,
                     bool in_shell);
-  void follow(const Run& run, const Place& place, const Text& input, bool in_shell);
+  void follow(const Run& run, const Frame& frame, const Text& input, bool in_shell);
   // Where `is_later`, what the text assigns may change at any time from now on.
-  void read_script(std::string_view text, Span span, const Place& place, const Text& input,
+  void read_script(std::string_view text, Span span, const Frame& frame, const Text& input,
                    bool is_later = false);
   bool may_be_written(const Field& file);
   std::optional<std::vector<Field>> words_of_input(const Run& run, const Text& input);
@@ -116,17 +116,17 @@ class Walker {
   // suppose.cc: what may also be run.
   template <typename Walk>
   void suppose(const Walk& walk);
-  void suppose_command(const std::vector<Field>& words, const Place& place, const Text& input);
+  void suppose_command(const std::vector<Field>& words, const Frame& frame, const Text& input);
   // What an unquoted word that may be nothing leaves, from words[from] on.
-  void suppose_rest(const std::vector<Field>& words, std::size_t from, const Place& place,
+  void suppose_rest(const std::vector<Field>& words, std::size_t from, const Frame& frame,
                     const Text& input);
-  void suppose_operand(const std::vector<Field>& words, const Runs& runs, const Place& place,
+  void suppose_operand(const std::vector<Field>& words, const Runs& runs, const Frame& frame,
                        const Text& input);
   // With each text that its first unknown variable is given anywhere.
-  void suppose_values(const SyntaxNode& node, const Place& place, const Text& input);
+  void suppose_values(const SyntaxNode& node, const Frame& frame, const Text& input);
   const std::string* unknown_variable(const std::vector<Part>& parts) const;
   // The body of a function with the words that it is called with.
-  void suppose_call(const std::vector<Field>& words, const Place& place, const Text& input);
+  void suppose_call(const std::vector<Field>& words, const Frame& frame, const Text& input);
 
   // evaluated.cc: what is taken for a number or a name.
   std::string evaluate(const std::vector<Part>& parts, Span span);
@@ -158,7 +158,7 @@ class Walker {
   std::string_view script_;     // the text of another shell, or of eval, that is read
   std::size_t script_end_ = 0;  // of its last command so far; 0: none
   Scope scope_;
-  Place substitution_place_;  // of commands in substitutions
+  Frame substitution_frame_;  // of commands in substitutions
   // Of a function, with the tree and the text that it stands in.
   struct Body {
     const SyntaxNode* node = nullptr;
