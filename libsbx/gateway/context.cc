@@ -29,6 +29,7 @@ std::string allow_grant(NetworkMode mode, const std::vector<std::string>& entrie
 }
 
 std::string host_port_grant(std::uint16_t port) {
+  if (port == kDnsPort) return "";
   return append_grant("network.host_ports", std::to_string(port));
 }
 

@@ -273,7 +273,14 @@ Status settle_network(const OperatorFlags& flags, Profile& profile,
     warnings.push_back("network.allow" + std::string(kDnsPortReason) +
                        ", at every address: no entry leads to another");
   }
+  std::vector<int>& ports = profile.network.host_ports;
+  ports.insert(ports.end(), flags.host_ports.begin(), flags.host_ports.end());
   if (!flags.allow_hosts.empty()) profile.network.mode = NetworkMode::kAllowlist;
+  if (profile.network.mode != NetworkMode::kOpen &&
+      std::find(ports.begin(), ports.end(), kDnsPort) != ports.end()) {
+    warnings.push_back("network.host_ports" + std::string(kDnsPortReason) +
+                       ", and leads to no other");
+  }
   return {};
 }
 
@@ -406,7 +413,6 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
     profile.network.http.clear();
     profile.network.credentials.clear();
   }
-  for (const int port : flags.host_ports) profile.network.host_ports.push_back(port);
   SBX_CHECK_OK(check_http(profile.network));
   SBX_CHECK_OK(check_caches(profile));
   SBX_CHECK_OK(check_asked(profile.commands));

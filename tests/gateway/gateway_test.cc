@@ -488,6 +488,11 @@ TEST(AllowGrant, IsOfOneHostOrNone) {
   }
 }
 
+TEST(HostPortGrant, IsOfNoPortThatTheResolverInsideHas) {
+  EXPECT_EQ(host_port_grant(5432), "network.host_ports += [5432]");
+  EXPECT_EQ(host_port_grant(53), "");
+}
+
 TEST(Gateway, IsNotForTheHostsOwnNetwork) {
   GatewayOptions options;
   DenialLedger denials;

@@ -93,6 +93,13 @@ TEST(Policy, WarnsOfAnEntryForThePortOfNames) {
   EXPECT_NE(policy.run.warnings[0].find("port 53 is the sandbox's own"), std::string::npos);
   profile.network.allow.erase(profile.network.allow.begin());
   EXPECT_EQ(make_policy(profile, {}, kContext).value().run.warnings.size(), 0U);
+  OperatorFlags flags;
+  flags.host_ports = {53};
+  const Policy with_port = make_policy(profile, flags, kContext).value();
+  ASSERT_EQ(with_port.run.warnings.size(), 1U);
+  EXPECT_TRUE(with_port.run.warnings[0].starts_with("network.host_ports: port 53 is the sandbox"));
+  flags.network = NetworkMode::kOpen;
+  EXPECT_EQ(make_policy({}, flags, kContext).value().run.warnings.size(), 0U);
 }
 
 TEST(Policy, WarnsOfACredentialSoShortThatAnswersHoldItByChance) {
