@@ -200,6 +200,68 @@ TEST(Policy, CoversAHostOfHttpByWhatLetsItThrough) {
   EXPECT_FALSE(is_covered("localhost", "localhost", {443}));
 }
 
+TEST(Policy, TakesHttpOnlyWhereItCounts) {
+  NetworkProfile network;
+  network.mode = NetworkMode::kAllowlist;
+  network.allow = host_rules({"a.org"});
+  network.http.emplace_back().host = host_rule("a.org");
+  const auto refused_path = [&](const char* path) {
+    network.http[0].paths = std::vector<std::string>{"/fine/**", path};
+    const Status status = check_http(network);
+    return status.ok() ? "" : status.error().where;
+  };
+  for (const char* path : {"/a%2Fb", "/a/*", "/a%20b", "/..a"}) EXPECT_EQ(refused_path(path), "");
+  for (const char* path : {"/a%zz", "/a%2", "/a/../b", "/a/%2e%2E/b", "/./a", "/a\\b", "/a%00"})
+    EXPECT_EQ(refused_path(path), "/network/http/0/paths/1") << path;
+  network.http[0].paths.reset();
+  for (const NetworkMode mode : {NetworkMode::kNone, NetworkMode::kOutbound, NetworkMode::kOpen}) {
+    network.mode = mode;
+    ASSERT_FALSE(check_http(network).ok());
+    EXPECT_EQ(check_http(network).error().where, "/network/http");
+  }
+}
+
+TEST(Policy, TakesNoNameForACredentialThatMeansSomethingElse) {
+  NetworkProfile network;
+  network.mode = NetworkMode::kAllowlist;
+  network.allow = host_rules({"a.org"});
+  Credential& one = network.credentials.emplace_back();
+  one.host = host_rule("a.org");
+  one.header = "Authorization";
+  one.from.env = "SECRET";
+  for (const char* name : {"PATH", "PWD", "SSL_CERT_FILE", "HTTPS_PROXY", "https_proxy", "SBX_X"}) {
+    network.credentials[0].name = name;
+    ASSERT_FALSE(check_http(network).ok()) << name;
+    EXPECT_EQ(check_http(network).error().where, "/network/credentials/0/name") << name;
+  }
+  network.credentials[0].name = "SBY_X";
+  EXPECT_TRUE(check_http(network).ok());
+  network.credentials.push_back(network.credentials[0]);
+  ASSERT_FALSE(check_http(network).ok());
+  EXPECT_EQ(check_http(network).error().where, "/network/credentials/1/name");
+}
+
+TEST(Policy, GivesTheShellNoTextThatItWouldTakeForItsOptions) {
+  const Policy policy = make_policy(Profile(), {}, kContext).value();
+  Request request;
+  for (const char* command : {"-c ls", "+x"}) {
+    request.command = command;
+    const std::vector<std::string> argv = request_argv(policy, request);
+    EXPECT_EQ(argv, (std::vector<std::string>{argv[0], "-c", "--", command}));
+  }
+  request.command = "ls -l";
+  EXPECT_EQ(request_argv(policy, request).size(), 3U);
+}
+
+TEST(Policy, TakesNoPathThatTheKernelWouldNot) {
+  const std::string name = "/" + std::string(250, 'a');
+  std::string path;
+  while (path.size() + name.size() < 4096) path += name;
+  EXPECT_TRUE(normal_path(path, "/", "x").ok());
+  EXPECT_FALSE(normal_path(path + name, "/", "x").ok());
+  EXPECT_FALSE(normal_path(path.substr(1), "/" + std::string(99, 'b'), "x").ok());
+}
+
 TEST(Policy, TakesACredentialFromOneSourceIntoOnePlace) {
   NetworkProfile whole;
   whole.mode = NetworkMode::kAllowlist;
