@@ -63,6 +63,10 @@ Error wrong_type(const std::string& key, const char* wanted) {
   return Error{ErrorCode::kWrongType, "\"" + key + "\" must be " + wanted, "/" + key, ""};
 }
 
+Error nul_byte(const std::string& key) {
+  return Error{ErrorCode::kBadValue, "\"" + key + "\" holds a NUL byte", "/" + key, ""};
+}
+
 Result<Options> read_options(const char* text) {
   SBX_TRY(const nlohmann::json options, sbx::read_json_strict(text == nullptr ? "{}" : text));
   if (!options.is_object()) {
@@ -74,6 +78,7 @@ Result<Options> read_options(const char* text) {
     if (key == "profile" || key == "workspace" || key == "program") {
       if (!value.is_string()) return wrong_type(key, "a string");
       const auto string = value.get<std::string>();
+      if (string.find('\0') != std::string::npos) return nul_byte(key);
       if (key == "program") {
         out.program = string;
       } else {
@@ -89,6 +94,7 @@ Result<Options> read_options(const char* text) {
       for (const nlohmann::json& flag : value) {
         if (!flag.is_string()) return wrong_type(key, "an array of strings");
         out.argv.push_back(flag.get<std::string>());
+        if (out.argv.back().find('\0') != std::string::npos) return nul_byte(key);
       }
     } else if (key == "server_timeout_ms") {
       if (!value.is_number_integer()) return wrong_type(key, "a whole number");
@@ -105,11 +111,6 @@ Result<Options> read_options(const char* text) {
       return Error{ErrorCode::kUnknownField, "unknown option \"" + key + "\"", "/" + key,
                    nearest ? "did you mean \"" + std::string(*nearest) + "\"?"
                            : "known are profile, workspace, flags, program and server_timeout_ms"};
-    }
-  }
-  for (const std::string& argument : out.argv) {
-    if (argument.find('\0') != std::string::npos) {
-      return Error{ErrorCode::kBadValue, "an option holds a NUL byte", "/flags", ""};
     }
   }
   if (out.program.empty()) {

@@ -39,6 +39,10 @@ for (const bad of [5, null, { argv: ['ls'] }]) {
 }
 e = await rejected(sbx.run('true', { ...o, timeout: '10s' }));
 assert(e instanceof TypeError && e.message === 'timeout is a number of milliseconds, not "10s"', e);
+for (const signal of [{}, 5, 'now']) {
+  e = await rejected(sbx.run('true', { ...o, signal }));
+  assert(e instanceof TypeError && e.message.startsWith('signal is an AbortSignal, not '), e);
+}
 e = await rejected(sbx.Session.open({ ...o, workspace: '/no/such' }));
 assert(e.code === 'path_not_found' && e.where === '/workspace' && e.message.includes('no such directory: /no/such'), e);
 e = await rejected(sbx.run('exit 2', { ...o, check: true }));

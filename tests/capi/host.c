@@ -51,6 +51,8 @@ static void open_errors(void) {
   expect_open_error("{\"flags\": [\"--profile\", \"nope\"]}", "profile_not_found", "--profile");
   expect_open_error("{\"profil\": \"default\"}", "unknown_field", "/profil");
   expect_open_error("{\"flags\": [\"a\\u0000b\"]}", "bad_value", "/flags");
+  expect_open_error("{\"profile\": \"a\\u0000b\"}", "bad_value", "/profile");
+  expect_open_error("{\"program\": \"/bin/true\\u0000b\"}", "bad_value", "/program");
   expect_open_error("{\"a\\u0000b\": 1}", "unknown_field", "/a\\x00b");
   expect_open_error("{\"flags\": [\"--ro\"]}", "bad_flag", "--ro");
   expect_open_error("{\"program\": \"/nonexistent/sbx-run\"}", "not_found",

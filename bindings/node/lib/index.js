@@ -12,6 +12,14 @@ const {
 } = require('./request.js');
 const { openTransport, program, notExecuted } = require('./transport.js');
 
+function throwIfAborted(signal) {
+  if (signal == null) return;
+  if (typeof signal.throwIfAborted !== 'function' || typeof signal.addEventListener !== 'function') {
+    throw new TypeError(`signal is an AbortSignal, not ${JSON.stringify(signal)}`);
+  }
+  signal.throwIfAborted();
+}
+
 // Calls `abort` when the signal is; gives what takes that back. Many that wait for one are no leak.
 function onAbort(signal, abort) {
   if (signal == null) return () => {};
@@ -88,7 +96,7 @@ class Session {
 
   call(method, params = {}, { signal } = {}) {
     return new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
+      throwIfAborted(signal);
       if (this.#closed) throw new SbxError('session_failed', 'the session is closed', '', 'open another');
       const id = this.#submit(method, encode(method, params));
       let isGone = false;
@@ -289,7 +297,7 @@ class Task {
         }
       }
       for (;;) {
-        signal?.throwIfAborted();
+        throwIfAborted(signal);
         if (backlog.isEmpty) {
           // eslint-disable-next-line no-await-in-loop
           await new Promise((resolve) => { wake = resolve; });
@@ -313,7 +321,7 @@ class Task {
 // A session that nobody waits for any more is closed as soon as it is open.
 function openUnless(signal, options) {
   return new Promise((resolve, reject) => {
-    signal?.throwIfAborted();
+    throwIfAborted(signal);
     const opening = Session.open(options);
     const stay = onAbort(signal, () => {
       reject(signal.reason);
@@ -406,7 +414,7 @@ class Pool {
   }
 
   async run(command, options = {}) {
-    options.signal?.throwIfAborted();
+    throwIfAborted(options.signal);
     this.#checkOpen();
     await this.#take(options.signal);
     try {
