@@ -365,8 +365,8 @@ void Walker::walk_branches(const SyntaxNode& node, const Frame& frame, const Tex
   std::size_t branches = 0;
   const std::size_t moves = moves_;
   // Behind `if ! COMMAND; then exit; fi` it has succeeded.
-  const bool is_guard =
-      is_if && is_negated(node.blocks[0]) && tells(node.blocks[0]) && leaves(node.blocks[1], frame);
+  const bool is_guard = is_if && node.blocks.size() > 1 && is_negated(node.blocks[0]) &&
+                        tells(node.blocks[0]) && leaves(node.blocks[1], frame);
   for (std::size_t i = 0; i < node.blocks.size(); ++i) {
     const bool is_condition = is_if && i % 2 == 0 && i + 1 < node.blocks.size();
     if (is_condition && i == 0) {
