@@ -21,7 +21,8 @@ constexpr std::size_t kMost = 64;  // of a text
 // Each of their operands is written, or with the second list the last one.
 constexpr std::string_view kWriters =
     "touch mkdir rmdir rm unlink mv tee truncate chmod chown chgrp sponge";
-constexpr std::string_view kMovers = "mv rm rmdir unlink";  // with all that is in it
+constexpr std::string_view kMovers = "mv rm rmdir unlink";   // with all that is in it
+constexpr std::string_view kChangers = "chmod chown chgrp";  // what they write must be there
 constexpr std::string_view kEditors = "sed gsed";
 // What of git's makes files in the directory that it runs in.
 constexpr std::string_view kGitWriters =
@@ -59,8 +60,8 @@ std::string part_in_module(const std::string& top, const std::string& protect,
 
 class Search {
  public:
-  Search(const Policy& policy, const Case& c, std::vector<RefusedPath>& out)
-      : policy_(policy), c_(c), out_(out) {}
+  Search(const Policy& policy, const Case& c, NamedPaths& out)
+      : policy_(policy), c_(c), out_(out.refused), made_(out.made) {}
 
   void run() {
     for (const shell::Redirection& redirection : c_.command.redirections) {
@@ -81,13 +82,15 @@ class Search {
       look(here, true);
     }
     if (!words.empty() && words[0].text.find('/') != std::string::npos) look(words[0], false);
-    const bool is_writer = shell::is_listed(c_.program, kWriters) ||
-                           (shell::is_listed(c_.program, kEditors) && edits_in_place(words));
+    const bool is_editor = shell::is_listed(c_.program, kEditors) && edits_in_place(words);
+    const bool is_writer = is_editor || shell::is_listed(c_.program, kWriters);
+    mends_what_is_missing_ = mends_what_is_missing();
     const bool is_copier = shell::is_listed(c_.program, kCopiers);
     for (std::size_t i = 1; i < words.size(); ++i) {
       const bool writes = is_writer || (is_copier && i + 1 == words.size());
       moves_ =
           shell::is_listed(c_.program, kMovers) && (c_.program != "mv" || i + 1 < words.size());
+      must_be_there_ = moves_ || is_editor || shell::is_listed(c_.program, kChangers);
       // Without a slash it may be any word: of those only what is hidden can matter.
       const bool is_path = (words[i].text + words[i].shape).find('/') != std::string::npos;
       if (writes || is_path || hides()) look(words[i], writes);
@@ -103,6 +106,14 @@ class Search {
       return text.starts_with("--in") || (text.starts_with('-') && !text.starts_with("--") &&
                                           text.find('i') != std::string_view::npos);
     });
+  }
+
+  // Makes the directories on the way, or does without what it would remove.
+  bool mends_what_is_missing() const {
+    const shell::Arguments arguments(c_.command, 1);
+    return (c_.program == "mkdir" && arguments.find('p', "parents") != nullptr) ||
+           (c_.program == "rm" && arguments.find('f', "force") != nullptr) ||
+           (c_.program == "install" && arguments.find('D') != nullptr);
   }
 
   // Absolute paths within a word: --file=/a, if=/a, -f/a, -xf/a, file:///a, open('/a').
@@ -159,6 +170,7 @@ class Search {
       const bool is_top = writes && is_whole && !moves_ && is_at_the_top(path);
       if (writes && !is_top && c_.places.may_write(path) && !is_narrowed(path)) {
         add_held(path);
+        add_missing(path);
         continue;
       }
       if (!writes && is_hidden(path)) {
@@ -178,6 +190,23 @@ class Search {
     if (std::find(out_.begin(), out_.end(), found) == out_.end() && out_.size() < kMost) {
       out_.push_back(std::move(found));
     }
+  }
+
+  // What is written in a place that the sandbox has its own of, and that only the host may have, or
+  // have the directory of.
+  void add_missing(const std::string& path) {
+    const std::string place = c_.places.private_place(path);
+    if (place.empty() || path == place) return;
+    const std::string_view parent = parent_of(path);
+    const bool is_made = std::any_of(made_.begin(), made_.end(), [&](const std::string& one) {
+      return is_below(path, one) || is_below(one, parent);
+    });
+    if (is_made) return;
+    const bool needs_parent = parent != place;
+    const bool makes = c_.program == "mkdir" && (mends_what_is_missing_ || !needs_parent);
+    if (makes && made_.size() < kMost) made_.push_back(path);
+    if (mends_what_is_missing_ || (!needs_parent && !must_be_there_)) return;
+    add({path, place, "", false, true});
   }
 
   // What lies in a writable root and is protected there; of what is moved or removed, what is in it
@@ -267,12 +296,15 @@ class Search {
   const Policy& policy_;
   const Case& c_;
   std::vector<RefusedPath>& out_;
-  bool moves_ = false;  // what is looked at is moved or removed
+  std::vector<std::string>& made_;
+  bool mends_what_is_missing_ = false;
+  bool must_be_there_ = false;  // what is looked at
+  bool moves_ = false;          // what is looked at is moved or removed
 };
 
 }  // namespace
 
-void find_refused_paths(const Policy& policy, const Case& c, std::vector<RefusedPath>& out) {
+void find_refused_paths(const Policy& policy, const Case& c, NamedPaths& out) {
   Search(policy, c, out).run();
 }
 

@@ -4,6 +4,7 @@
 // kernel does, so its refusal has to be told. Text only.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "guard/rule.h"
@@ -11,7 +12,13 @@
 
 namespace sbx::guard {
 
-// Adds those of one command, each once.
-void find_refused_paths(const Policy& policy, const Case& c, std::vector<RefusedPath>& out);
+struct NamedPaths {
+  std::vector<RefusedPath> refused;
+  std::vector<std::string>
+      made;  // by mkdir, in the sandbox's own places: what lies there is its own
+};
+
+// Adds those of one command, each once; the commands in the order of the text.
+void find_refused_paths(const Policy& policy, const Case& c, NamedPaths& out);
 
 }  // namespace sbx::guard

@@ -99,6 +99,7 @@ Result<Judgement> judge(const Policy& policy, const Request& request) {
   find_unreadable(policy, reading, text, out.findings);
   find_unshown(policy, reading, out.findings);
   std::vector<Finding> supposed;
+  NamedPaths named;
   for (std::size_t i = 0; i < reading.commands.size(); ++i) {
     const shell::Command& command = reading.commands[i];
     const Case c{reading, command,           text, known_program_of(command),
@@ -108,8 +109,9 @@ Result<Judgement> judge(const Policy& policy, const Request& request) {
     if (commands.readonly) find_writes(c, findings);
     if (commands.confine_paths) find_paths_outside(c, findings);
     if (asks) find_destructive(c, findings);
-    if (!command.is_supposed) find_refused_paths(policy, c, out.refused_paths);
+    if (!command.is_supposed) find_refused_paths(policy, c, named);
   }
+  out.refused_paths = std::move(named.refused);
   add_new(std::move(supposed), out.findings);
   std::stable_sort(out.findings.begin(), out.findings.end(),
                    [](const Finding& a, const Finding& b) {

@@ -63,9 +63,10 @@ std::size_t most_exec_bytes() {
 
 constexpr const char* kEtc = "/etc";
 
-// Whether the host may have it: in a place that the sandbox has its own of, that very path,
-// elsewhere the name that it begins with, since awk's `/x/` looks like a path as well. Without
-// leaving the place's file system: beyond it a look may wait for a server.
+// Whether the host may have it: in a place that the sandbox has its own of, that very path, or the
+// directory of one that is written; elsewhere the name that it begins with, since awk's `/x/` looks
+// like a path as well. Without leaving the place's file system: beyond it a look may wait for a
+// server.
 bool host_may_have(const guard::RefusedPath& named) {
   if (named.is_made) return true;
   const bool is_private = !named.private_place.empty();
@@ -77,8 +78,14 @@ bool host_may_have(const guard::RefusedPath& named) {
   const OwnedFd place(open(from, O_PATH | O_DIRECTORY | O_CLOEXEC));
   const sys::OpenHow how{O_PATH | O_NOFOLLOW | O_CLOEXEC, 0,
                          sys::kResolveNoSymlinks | sys::kResolveBeneath | RESOLVE_NO_XDEV};
-  return place.is_open() && (OwnedFd(sys::openat2(place.get(), rest.c_str(), how)).is_open() ||
-                             (!is_private && errno == EXDEV));
+  if (!place.is_open()) return false;
+  const auto has = [&](const std::string& part) {
+    return OwnedFd(sys::openat2(place.get(), part.c_str(), how)).is_open();
+  };
+  if (has(rest) || (!is_private && errno == EXDEV)) return true;
+  const std::size_t slash = rest.rfind('/');
+  return is_private && named.is_written && named.protect.empty() && slash != rest.npos &&
+         has(rest.substr(0, slash));
 }
 
 }  // namespace

@@ -58,6 +58,29 @@ class Trace(Case):
         for command in ("echo a | awk '/sbx-new/'; ls /sbx-new", "touch /tmp; echo x > /dev/null"):
             self.assertEqual(self.sh(command)["denials"], [], command)
 
+    def test_what_is_written_where_only_the_host_s_tmp_has_it_is_told_of_and_can_be_granted(self):
+        with tempfile.TemporaryDirectory(dir="/tmp") as job:
+            with open(f"{job}/a", "w", encoding="utf-8") as file:
+                file.write("kept\n")
+            os.chmod(f"{job}/a", 0o644)
+            for command, operation, target in ((f"echo x >> {job}/a", "open", "a"), (f"mkdir {job}/b", "mkdir", "b"),
+                                               (f"rm {job}/a", "unlink", "a"), (f"chmod 600 {job}/a", "stat", "a"),
+                                               (f"cd /tmp; cp /bin/true {job[5:]}/b", "open", "b")):
+                answer = self.sh(command)
+                self.assertNotEqual(answer["exit_code"], 0, command)
+                self.only(answer, operation, f"{job}/{target}")
+            # What is the sandbox's own after all is nobody's loss.
+            for command in (f"mkdir -p {job}/b; echo x > {job}/a", f"mkdir {job}; echo x > {job}/a", f"rm -rf {job}",
+                            f"echo x > {job}.txt", f"echo x > {job}-none/a"):
+                self.assertEqual(self.sh(command)["denials"], [], command)
+            grant = self.only(self.sh(f"echo x >> {job}/a"), "open", f"{job}/a")["grant"]
+            roots = json.loads(grant.removeprefix("filesystem.roots += "))
+            profile = self.profile({"filesystem": {"+roots": roots}})
+            answer = self.sh(f"echo x >> {job}/a", "--profile", profile)
+            self.assertEqual((answer["exit_code"], answer["denials"]), (0, []))
+            with open(f"{job}/a", encoding="utf-8") as file:
+                self.assertEqual(file.read(), "kept\nx\n")
+
     def test_what_is_private_of_etc_is_told_of_and_can_be_granted(self):
         private = [path for path in ("/etc/passwd-", "/etc/fstab", "/etc/machine-id") if os.path.isfile(path) and os.access(path, os.R_OK)]
         if not private:

@@ -102,6 +102,29 @@ TEST(Judge, TellsWhatTheTextNamesAndThePolicyHasNot) {
   EXPECT_EQ(named("cp a /usr/bin/a"), (std::vector<RefusedPath>{written("/usr/bin/a")}));
 }
 
+TEST(Judge, TellsWhatIsWrittenWhereTheSandboxHasItsOwn) {
+  const Policy policy = sample_policy();
+  const auto named = [&](const char* command) { return judge_text(policy, command).refused_paths; };
+  const std::vector<RefusedPath> in_job = {written("/tmp/job/a", "/tmp")};
+  for (const char* command :
+       {"echo x >> /tmp/job/a", "mkdir /tmp/job/a", "rm /tmp/job/a", "sed -i s/a/b/ /tmp/job/a",
+        "touch /tmp/job/a", "cp src/a /tmp/job/a", "chmod 600 /tmp/job/a", "install x /tmp/job/a",
+        "mkdir /tmp/jobs; touch /tmp/job/a", "mkdir -p /tmp/job/b; touch /tmp/job/a"}) {
+    const bool is_made = std::string_view(command).starts_with("mkdir -p");
+    EXPECT_EQ(named(command), is_made ? std::vector<RefusedPath>() : in_job) << command;
+  }
+  EXPECT_EQ(
+      named("mkdir /tmp/job/a; touch /tmp/job/a/b"),
+      (std::vector<RefusedPath>{written("/tmp/job/a", "/tmp"), written("/tmp/job/a/b", "/tmp")}));
+  EXPECT_EQ(named("rm /tmp/a; chmod 600 ~/b; mv /tmp/c /tmp/d"),
+            (std::vector<RefusedPath>{written("/tmp/a", "/tmp"), written("/home/me/b", "/home/me"),
+                                      written("/tmp/c", "/tmp")}));
+  const std::vector<RefusedPath> none;
+  EXPECT_EQ(named("echo x > /tmp/a; mkdir /tmp/b; cp src/a /tmp/c; touch ~/d /tmp"), none);
+  EXPECT_EQ(named("mkdir -p /tmp/job/a; rm -rf /tmp/b; install -D x /tmp/c/d"), none);
+  EXPECT_EQ(named("mkdir /tmp/job; echo x > /tmp/job/a; rm /tmp/job/a"), none);
+}
+
 TEST(Judge, TellsWhatIsProtectedOrHiddenInWhatMayBeWritten) {
   Policy policy = sample_policy();
   auto& filesystem = policy.sandbox.filesystem;
