@@ -114,6 +114,20 @@ Result<std::vector<std::string>> layer_roots(const View& places, const std::stri
   return roots;
 }
 
+// Why no overlay can lie over one of them; empty: it can.
+std::string obstacle_over(const LayerStore& store, const std::vector<std::string>& roots,
+                          RootLooks* looks) {
+  std::string obstacle = store.may_overlay ? "" : kNoUpper;
+  RootLooks own;
+  RootLooks& known = looks == nullptr ? own : *looks;
+  for (auto root = roots.begin(); obstacle.empty() && root != roots.end(); ++root) {
+    const auto [look, is_new] = known.try_emplace(*root);
+    if (is_new) look->second = overlay_obstacle(*root);
+    obstacle = look->second;
+  }
+  return obstacle;
+}
+
 void add_new(std::vector<std::string>& to, const std::string& path) {
   if (std::find(to.begin(), to.end(), path) == to.end()) to.push_back(path);
 }
@@ -139,6 +153,8 @@ Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environmen
                  "sbx-run layer commit NAME finishes it, with --undo it is taken back"};
   }
   if (state.ok()) {
+    // A run that could only read has made it.
+    if (layer->state_.roots.empty()) layer->choose_kind(roots, looks);
     if (!roots.empty()) layer->remember(places);
     SBX_CHECK_OK(layer->add_roots(policy, roots, places));
   } else if (state.error().code != ErrorCode::kLayerNotFound) {
@@ -171,13 +187,9 @@ Result<KeptKind> KeptLayer::kind_of(const Environment& environment, const Policy
   SBX_TRY(const LayerStore store, open_layer_store(environment, policy.sandbox.workspace));
   SBX_TRY(const std::vector<std::string> roots, layer_roots(places, store.directory));
   const Result<LayerState> state = read_layer_state(store, policy.sandbox.layer);
-  if (state.ok()) return state.value().kind;
-  if (state.error().code != ErrorCode::kLayerNotFound) return state.error();
-  const bool is_overlay =
-      store.may_overlay && std::all_of(roots.begin(), roots.end(), [](const std::string& root) {
-        return overlay_obstacle(root).empty();
-      });
-  return is_overlay ? KeptKind::kOverlay : KeptKind::kCopy;
+  if (state.ok() && (roots.empty() || !state.value().roots.empty())) return state.value().kind;
+  if (!state.ok() && state.error().code != ErrorCode::kLayerNotFound) return state.error();
+  return obstacle_over(store, roots, nullptr).empty() ? KeptKind::kOverlay : KeptKind::kCopy;
 }
 
 Result<std::shared_ptr<KeptLayer>> KeptLayer::find(const LayerStore& store, const std::string& name,
@@ -225,6 +237,15 @@ void KeptLayer::drop_base() {
   has_base_ = false;
 }
 
+void KeptLayer::choose_kind(const std::vector<std::string>& roots, RootLooks* looks) {
+  const std::string obstacle = obstacle_over(store_, roots, looks);
+  state_.kind = obstacle.empty() ? KeptKind::kOverlay : KeptKind::kCopy;
+  if (!obstacle.empty()) {
+    warnings_.push_back("layer: a copy of the tree as it is now, since " +
+                        escape_control_bytes(obstacle));
+  }
+}
+
 Status KeptLayer::make(const Policy& policy, const std::vector<std::string>& roots,
                        const View& places, RootLooks* looks) {
   state_.is_thrown_away = policy.sandbox.each_layer == EachLayer::kThrownAway;
@@ -236,19 +257,7 @@ Status KeptLayer::make(const Policy& policy, const std::vector<std::string>& roo
     state_.dev = info.st_dev;
     state_.ino = info.st_ino;
   }
-  std::string obstacle = store_.may_overlay ? "" : kNoUpper;
-  for (const std::string& root : roots) {
-    if (!obstacle.empty()) break;
-    const auto known = looks == nullptr ? RootLooks::iterator() : looks->find(root);
-    const bool is_known = looks != nullptr && known != looks->end();
-    obstacle = is_known ? known->second : overlay_obstacle(root);
-    if (looks != nullptr) looks->insert_or_assign(root, obstacle);
-  }
-  state_.kind = obstacle.empty() ? KeptKind::kOverlay : KeptKind::kCopy;
-  if (!obstacle.empty()) {
-    warnings_.push_back("layer: a copy of the tree as it is now, since " +
-                        escape_control_bytes(obstacle));
-  }
+  choose_kind(roots, looks);
   if (!roots.empty()) remember(places);
   SBX_TRY(const OwnedFd lock, lock_store(store_));
   // A run that was killed may have left a part of a copy.
@@ -295,8 +304,17 @@ Status KeptLayer::copy_root(const Policy& policy, std::size_t root, const View& 
 
 Status KeptLayer::add_roots(const Policy& policy, const std::vector<std::string>& roots,
                             const View& places) {
+  const bool is_overlay = state_.kind == KeptKind::kOverlay && !state_.roots.empty();
   for (const std::string& root : roots) {
     if (std::find(state_.roots.begin(), state_.roots.end(), root) != state_.roots.end()) continue;
+    // A layer has one kind, and the kernel's overlay would show a part of this root otherwise.
+    const std::string obstacle = is_overlay ? overlay_obstacle(root) : "";
+    if (!obstacle.empty()) {
+      return Error{ErrorCode::kPathRefused,
+                   "an overlay, as this layer is, cannot lie over " + root + ": " +
+                       escape_control_bytes(obstacle),
+                   "--layer", "take another layer for it, which will be a copy"};
+    }
     const std::size_t index = state_.roots.size();
     const std::string part = store_.part(state_.stack.back(), index);
     remove_tree(part);  // a run was killed while it made that

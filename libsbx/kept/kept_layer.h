@@ -113,6 +113,7 @@ class KeptLayer {
       : store_(std::move(store)), name_(std::move(name)) {}
   Status make(const Policy& policy, const std::vector<std::string>& roots, const View& places,
               RootLooks* looks);
+  void choose_kind(const std::vector<std::string>& roots, RootLooks* looks);
   Status add_roots(const Policy& policy, const std::vector<std::string>& roots, const View& places);
   Status copy_root(const Policy& policy, std::size_t root, const View& places,
                    BaseRecords& records);

@@ -125,6 +125,23 @@ class Look(kept_harness.Kept):
         self.layer("commit", "x")
         self.assertEqual(self.read("a"), "a\n1\n")
 
+    def test_what_comes_after_a_first_look_is_kept_as_the_tree_can_be(self):
+        self.put("b", "b\n")
+        os.link(self.work + "/b", self.work + "/c")  # of which an overlay would change one
+        self.look("true")
+        self.assertEqual(self.inside("echo 1 >> b; cat c")["stdout"], "b\n1\n")
+        self.assertEqual([layer["kind"] for layer in json.loads(self.layer("list", "--json"))], ["copy"])
+
+    def test_another_root_that_no_overlay_can_show(self):
+        for name in ("other", "plain"):
+            self.write(f"{name}/b", "b\n")
+        os.link(self.base + "/other/b", self.base + "/other/c")
+        self.inside("echo 1 >> a")
+        answer = self.run_json("run", "--layer", "x", "--rw", self.base + "/other", "-c", "true")
+        self.assertEqual((answer["status"], answer["error"]["code"]), ("error", "path_refused"))
+        self.assertIn("/other: files in it have several names", answer["error"]["message"])
+        self.assertEqual(self.inside("echo 1 >> b; cat b", "x", "--rw", self.base + "/plain")["exit_code"], 0)
+
     def test_a_look_is_none_of_its_runs(self):
         self.inside("echo 1 >> a")
         self.look("cat a")
