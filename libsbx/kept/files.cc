@@ -28,6 +28,13 @@
 
 namespace sbx {
 
+bool is_part_of_another(const ViewRoot& root, const View& places) {
+  if (root.path() == "/") return false;
+  const ViewRoot* const holder = deepest_at(places.roots, parent_of(root.path()), &ViewRoot::path);
+  return holder != nullptr && holder->access == Access::kReadWrite &&
+         holder->node.kind == NodeKind::kDirectory && holder->noexec == root.noexec;
+}
+
 // Nothing: it cannot be looked at. A command may have closed the directory, and a later one may
 // open it again.
 std::optional<NodeKind> KeptLayer::shown_kind(std::size_t root, const std::string& path) const {
@@ -70,16 +77,19 @@ Status KeptLayer::fit(View& view, const Policy& policy) const {
         above([&](std::string_view path) { return number_of(path) != end; });
     const std::string_view holder =
         above([&](std::string_view path) { return standing.contains(path); });
-    // What is only read is of the layer wherever it lies, with all that is in it.
+    // What is only read is of the layer wherever it lies, with all that is in it; so is what is
+    // written, and has no place of its own there.
+    const bool is_own = number_of(place.node.path) != end;
     const bool is_of_layer =
         holder == top || place.access == Access::kReadOnly ||
+        (place.access == Access::kReadWrite && !is_own) ||
         (is_below(holder, top) && standing.at(holder)->access == Access::kReadOnly);
     if (top.empty() || !is_of_layer) {
       ++at;
       continue;
     }
     const bool is_part_of_it =
-        place.access == Access::kReadWrite && number_of(place.node.path) == end;
+        place.access == Access::kReadWrite && !is_own && is_part_of_another(place, view);
     const std::optional<NodeKind> looked = shown_kind(static_cast<std::size_t>(number_of(top)),
                                                       place.node.path.substr(top.size() + 1));
     const NodeKind kind = looked.value_or(place.node.kind);
@@ -109,7 +119,7 @@ Status KeptLayer::fit(View& view, const Policy& policy) const {
   return hide_new(view);
 }
 
-// Those that the run may only read, and sees as a part of what it is shown.
+// Those that the run sees as a part of what it is shown: as writable as that.
 void KeptLayer::add_seen_roots(View& view, const Policy& policy) const {
   const FilesystemProfile& filesystem = policy.sandbox.filesystem;
   const auto is_private = [&](const std::string& path) {
@@ -128,7 +138,7 @@ void KeptLayer::add_seen_roots(View& view, const Policy& policy) const {
         std::any_of(view.system.begin(), view.system.end(),
                     [&](const Node& node) { return is_below(path, node.path); });
     const bool is_base = holder == nullptr || holder->path() == "/";
-    if (holder == nullptr ? !is_of_system : holder->access != Access::kReadOnly) continue;
+    if (holder == nullptr ? !is_of_system : holder->access == Access::kNone) continue;
     if ((is_base && is_private(path)) || (holder != nullptr && holder->path() == path)) continue;
     ViewRoot root = holder == nullptr ? ViewRoot() : *holder;
     root.node = node_at(path);

@@ -83,14 +83,6 @@ Result<OwnedFd> lock_to_use(const LayerStore& store, const std::string& name, bo
   return lock;
 }
 
-// Of a wider root that is as writable: a file has one place in the layer.
-bool is_part_of_another(const ViewRoot& root, const View& places) {
-  if (root.path() == "/") return false;
-  const ViewRoot* const holder = deepest_at(places.roots, parent_of(root.path()), &ViewRoot::path);
-  return holder != nullptr && holder->access == Access::kReadWrite &&
-         holder->node.kind == NodeKind::kDirectory && holder->noexec == root.noexec;
-}
-
 // Those that a layer can lie over. Errors: kPathRefused.
 Result<std::vector<std::string>> layer_roots(const View& places, const std::string& store) {
   std::vector<std::string> roots;
@@ -306,7 +298,8 @@ Status KeptLayer::add_roots(const Policy& policy, const std::vector<std::string>
                             const View& places) {
   const bool is_overlay = state_.kind == KeptKind::kOverlay && !state_.roots.empty();
   for (const std::string& root : roots) {
-    if (std::find(state_.roots.begin(), state_.roots.end(), root) != state_.roots.end()) continue;
+    const auto holds = [&](const std::string& known) { return is_below(root, known); };
+    if (std::any_of(state_.roots.begin(), state_.roots.end(), holds)) continue;
     // A layer has one kind, and the kernel's overlay would show a part of this root otherwise.
     const std::string obstacle = is_overlay ? overlay_obstacle(root) : "";
     if (!obstacle.empty()) {

@@ -27,6 +27,9 @@ namespace sbx {
 // the same tree, which is then looked at once.
 using RootLooks = std::map<std::string, std::string>;
 
+// Whether it is of a wider root that is as writable: a file has one place in a layer.
+bool is_part_of_another(const ViewRoot& root, const View& places);
+
 class KeptLayer {
  public:
   // Finds or makes the layer of the policy's workspace; nobody else can use it from then on. Where
@@ -56,9 +59,9 @@ class KeptLayer {
   ViewLayer view() const;
   // Takes out what would stand over something in a root that the layer does not show, and roots
   // within one of the layer's that are as writable; adds the layer's own roots that the run sees
-  // and may only read, and in those what only the layer has and is to be hidden. Errors:
-  // kPathRefused where something else stands at a root, and for more that is to be hidden than a
-  // pattern may match.
+  // as a part of others, and in those that it may only read what only the layer has and is to be
+  // hidden. Errors: kPathRefused where something else stands at a root, and for more that is to be
+  // hidden than a pattern may match.
   Status fit(View& view, const Policy& policy) const;
   // Before each mount of it: of a volatile one before it the kernel keeps a mark, and refuses the
   // next one while that is there.

@@ -51,28 +51,34 @@ void KeptMounts::mount(const ViewLayer::Part& part, const Node& real, std::strin
 void KeptMounts::lay_over(const Placement& placement) {
   const ViewLayer::Part& part = *placement.kept;
   const std::string_view destination = std::string_view(placement.path).substr(1);
-  mount(part, placement.source, destination, (placement.attributes & sys::kMountAttrReadOnly) != 0,
-        overlay_flags(placement));
-  if (!is_seen_elsewhere(part)) return;
-  // Before anything is mounted in it.
-  const std::string place = kept_place(view_, part);
-  places_.insert(&part);
-  builder_.add(op::MakeDir{builder_.text(place), 0755}, Layer::kMount);
-  builder_.add(
-      op::BindInside{builder_.text(destination), builder_.text(place), kReadOnlyAttributes},
-      Layer::kMount);
+  if (!is_seen_elsewhere(part)) {
+    return mount(part, placement.source, destination,
+                 (placement.attributes & sys::kMountAttrReadOnly) != 0, overlay_flags(placement));
+  }
+  mount_aside(part, placement.source);
+  builder_.add(op::BindInside{builder_.text(kept_place(view_, part)), builder_.text(destination),
+                              placement.attributes},
+               Layer::kMount);
 }
 
 // What it lies in was written from inside: no symlink is followed.
 void KeptMounts::bind(const Placement& placement) {
   const ViewLayer::Part& part = *placement.kept;
-  if (part.copy.empty() && places_.insert(&part).second) {  // the run sees nothing else of it
-    const std::string place = kept_place(view_, part);
-    builder_.add(op::MakeDir{builder_.text(place), 0755}, Layer::kMount);
-    mount(part, Node{part.root, NodeKind::kDirectory, 0, 0}, place, true,
-          MS_NOSUID | MS_NODEV | MS_RDONLY);
-  }
+  if (part.copy.empty()) mount_aside(part, Node{part.root, NodeKind::kDirectory, 0, 0});
   builder_.bind(placement.source, std::string_view(placement.path).substr(1), placement.attributes);
+}
+
+// Once: two mounts of one upper directory would not see each other's writes.
+void KeptMounts::mount_aside(const ViewLayer::Part& part, const Node& real) {
+  if (!places_.insert(&part).second) return;
+  const auto& all = placements_.all();
+  const bool is_read_only = std::none_of(all.begin(), all.end(), [&](const Placement& p) {
+    return p.kept == &part && (p.attributes & sys::kMountAttrReadOnly) == 0;
+  });
+  const std::string place = kept_place(view_, part);
+  builder_.add(op::MakeDir{builder_.text(place), 0755}, Layer::kMount);
+  mount(part, real, place, is_read_only,
+        MS_NOSUID | MS_NODEV | (is_read_only ? std::uint64_t{MS_RDONLY} : 0));
 }
 
 bool KeptMounts::is_seen_elsewhere(const ViewLayer::Part& part) const {

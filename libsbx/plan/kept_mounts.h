@@ -32,12 +32,13 @@ class KeptMounts {
  private:
   void mount(const ViewLayer::Part& part, const Node& real, std::string_view destination,
              bool is_read_only, std::uint64_t flags);
+  void mount_aside(const ViewLayer::Part& part, const Node& real);
   bool is_seen_elsewhere(const ViewLayer::Part& part) const;
 
   PlanBuilder& builder_;
   const View& view_;
   const Placements& placements_;
-  std::set<const ViewLayer::Part*> places_;  // those that have a place in the workshop
+  std::set<const ViewLayer::Part*> places_;  // those that are mounted in the workshop
   int count_ = 0;
 };
 

@@ -249,19 +249,14 @@ void Placements::index() {
 
 // Its writes go elsewhere: to the scratch space, or to a layer that is kept.
 void Placements::lay_over(Placement& placement) {
-  placement.kind = PlacementKind::kOverlay;
-  placement.shown_as = "overlay";
-  for (const ViewLayer::Part& part : view_.layer.parts) {
-    if (part.root != placement.path) continue;
-    placement.kept = &part;
-    placement.shown_as = part.copy.empty() ? "layer" : "layer (copy)";
-    if (part.copy.empty()) return;
-    placement.kind = PlacementKind::kBind;
-    placement.source = Node{part.copy, NodeKind::kDirectory, 0, 0};
-  }
+  show_kept(placement);
+  const ViewLayer::Part* const part = placement.kept;
+  if (part == nullptr) placement.kind = PlacementKind::kOverlay;
+  placement.shown_as = part == nullptr ? "overlay" : part->copy.empty() ? "layer" : "layer (copy)";
 }
 
-// What runs with the layer wrote is seen by one that may only read it, too.
+// What runs with the layer wrote is seen by one that may only read it, and by one that has a part
+// of it as a root of its own.
 void Placements::show_kept(Placement& placement) const {
   const auto kind = placement.source.kind;
   if (kind != NodeKind::kDirectory && kind != NodeKind::kFile) return;

@@ -142,6 +142,49 @@ class Look(kept_harness.Kept):
         self.assertIn("/other: files in it have several names", answer["error"]["message"])
         self.assertEqual(self.inside("echo 1 >> b; cat b", "x", "--rw", self.base + "/plain")["exit_code"], 0)
 
+    def roots_in_turn(self):
+        """A narrower root, the wider one, the narrower one again: of both kinds of layers."""
+        self.write("other/out/f", "f\n")
+        wide, narrow = self.base + "/other", self.base + "/other/out"
+        self.inside(f"echo 1 >> {narrow}/f", "x", "--rw", narrow)
+        answer = self.inside(f"cat {narrow}/f; echo 2 >> {narrow}/f; echo n > {wide}/new; echo n > {narrow}/new",
+                             "x", "--rw", wide)
+        self.assertEqual(answer["stdout"], "f\n1\n")
+        answer = self.inside(f"cat {narrow}/f; echo 3 >> {narrow}/f", "x", "--rw", narrow)
+        self.assertEqual(answer["stdout"], "f\n1\n2\n")
+        self.layer("commit", "x")
+        for name, text in (("out/f", "f\n1\n2\n3\n"), ("new", "n\n"), ("out/new", "n\n")):
+            with open(f"{wide}/{name}", encoding="utf-8") as file:
+                self.assertEqual(file.read(), text, name)
+        return answer["layer"]["kind"]
+
+    def test_roots_that_hold_each_other_are_written_in_one_place(self):
+        self.assertEqual(self.roots_in_turn(), "overlay")
+
+    def test_roots_that_hold_each_other_in_a_copy(self):
+        os.link(os.path.join(self.work, "a"), os.path.join(self.work, "b"))
+        self.assertEqual(self.roots_in_turn(), "copy")
+
+    def test_a_writable_part_of_what_is_only_read(self):
+        self.put("sub/a", "a\n")
+        self.put("sub/gone/x", "x\n")
+        self.inside("echo 1 >> sub/a; echo 1 >> a; rm -r sub/gone; ln -s /etc sub/led; mkdir sub/deep; echo d > sub/deep/d")
+        sub = os.path.join(self.work, "sub")
+        self.assertEqual(self.look(f"cat a sub/a sub/deep/d; ls sub; echo 2 >> sub/a; echo n > sub/deep/n; echo x >> a || echo no",
+                                   "--rw", sub)["stdout"], "a\n1\na\n1\nd\na\ndeep\nled\nno\n")
+        answer = self.inside("cat sub/a sub/deep/n; echo 3 >> sub/a; ls sub/gone || echo gone")
+        self.assertEqual(answer["stdout"], "a\n1\n2\nn\ngone\n")
+        self.layer("commit", "x")
+        self.assertEqual(self.read("sub/a"), "a\n1\n2\n3\n")
+
+    def test_a_writable_part_that_the_layer_has_not(self):
+        self.put("sub/gone/x", "x\n")
+        self.put("sub/led/x", "x\n")
+        self.inside("rm -r sub/gone sub/led; ln -s /etc sub/led")
+        for name in ("gone", "led"):
+            answer = self.run_json("run", "--layer", "x", "--profile", "readonly", "--rw", f"{self.work}/sub/{name}", "-c", "true")
+            self.assertEqual(answer["error"]["code"], "path_refused", name)
+
     def test_a_look_is_none_of_its_runs(self):
         self.inside("echo 1 >> a")
         self.look("cat a")
