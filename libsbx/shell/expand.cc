@@ -216,48 +216,42 @@ Value Walker::base_value(const Parameter& parameter, bool& is_known) {
   return {{index < value->items.size() ? value->items[index] : ""}, false};
 }
 
-void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder) {
-  const Parameter& parameter = *part.parameter;
-  const Span span = whole_.value_or(part.span);
-  if (parameter.has_subscript) expand_index(parameter.name, parameter.index, span);
-  bool is_known = false;
-  Value value = base_value(parameter, is_known);
-  // ${!x}; not ${!x[@]} and ${!x@}, which are keys and names.
-  if (parameter.is_indirect && !parameter.has_subscript && parameter.operation != "unknown" &&
-      (parameter.operation != "@" || !parameter.word.empty())) {
-    if (is_name(parameter.name)) {
-      evaluated(span).insert(parameter.name);
-    } else if (parameter.name != "#") {
-      add_names(is_known && value.items.size() == 1 ? value.items[0] : "$", evaluated(span));
-    }
-  }
-  Names* outer = names_;
-  if (parameter.operation == ":") names_ = &evaluated(span);  // ${x:from:count}
-  std::string word;
-  std::size_t slash = std::string::npos;  // an unquoted one; at the beginning it is of a pattern
-  for (const Part& each : parameter.word) {
+// The word behind the operation.
+Walker::OperationWord Walker::expand_operation_word(const Part& part, bool quoted) {
+  OperationWord out;
+  for (const Part& each : part.parameter->word) {
     std::vector<Field> fields;
     FieldBuilder inner(fields, part.span, std::nullopt, false);
     add_part(each, quoted, inner);
     inner.finish();
     if (fields.empty()) continue;
-    if (each.kind == PartKind::kLiteral && slash == std::string::npos) {
-      slash = fields[0].text.find('/', word.empty() ? 1 : 0);
-      if (slash != std::string::npos) slash += word.size();
+    if (each.kind == PartKind::kLiteral && out.slash == std::string::npos) {
+      out.slash = fields[0].text.find('/', out.text.empty() ? 1 : 0);
+      if (out.slash != std::string::npos) out.slash += out.text.size();
     }
-    word += fields[0].text;
+    out.text += fields[0].text;
   }
-  names_ = outer;
+  return out;
+}
+
+// ${!x}; not ${!x[@]} and ${!x@}, which are keys and names.
+void Walker::note_indirect(const Parameter& parameter, const Value& value, bool is_known,
+                           Span span) {
+  if (!parameter.is_indirect || parameter.has_subscript || parameter.operation == "unknown" ||
+      (parameter.operation == "@" && parameter.word.empty())) {
+    return;
+  }
+  if (is_name(parameter.name)) {
+    evaluated(span).insert(parameter.name);
+  } else if (parameter.name != "#") {
+    add_names(is_known && value.items.size() == 1 ? value.items[0] : "$", evaluated(span));
+  }
+}
+
+// Of the value of the name itself.
+void Walker::apply_parameter(const Parameter& parameter, const OperationWord& word, Value& value,
+                             bool& is_known) {
   const std::string& operation = parameter.operation;
-  const bool is_expanded_again =
-      operation == "@" && word == "P" &&
-      (!is_known || std::any_of(value.items.begin(), value.items.end(), holds_substitution));
-  const bool assigns = operation.ends_with('=') && assigns_unshown(parameter.name, word);
-  if (is_expanded_again || assigns) reading_.unshown.push_back(span);
-  if (operation.ends_with('=')) add_names(word, given_[parameter.name]);
-  // What is left where all but digits is taken away is a number.
-  const bool is_number = operation == "//" && (word == "[!0-9]/" || word == "[^0-9]/");
-  if (names_ != nullptr && !is_number) note_parameter(parameter, value, is_known);
   if (parameter.is_indirect && is_known && operation.empty() && !value.is_array &&
       value.items.size() == 1 && is_name(value.items[0])) {
     Parameter target;
@@ -266,6 +260,8 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
   } else if (parameter.is_indirect) {
     is_known = false;
   }
+  const bool is_from_first = operation == ":" && parameter.name == "@" && word.text.size() == 1 &&
+                             word.text[0] > '0' && word.text[0] <= '9';
   if (parameter.is_length && (!is_known || value.items.empty() || has_mark(value.items[0]))) {
     is_known = true;
     value = {{{kName}}, false};
@@ -275,16 +271,15 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
                                : value.items.empty() ? 0
                                                      : value.items[0].size();
     value = {{std::to_string(length)}, false};
-  } else if (is_known && value.is_array && operation == ":" && parameter.name == "@" &&
-             word.size() == 1 && word[0] > '0' && word[0] <= '9') {
+  } else if (is_known && value.is_array && is_from_first) {
     const auto from =
-        std::min<std::size_t>(static_cast<std::size_t>(word[0] - '1'), value.items.size());
+        std::min<std::size_t>(static_cast<std::size_t>(word.text[0] - '1'), value.items.size());
     value.items.erase(value.items.begin(), value.items.begin() + static_cast<std::ptrdiff_t>(from));
   } else if (is_known && !operation.empty()) {
     for (std::string& item : value.items) {
       const Text made = value.is_array && operation == ":"
                             ? std::nullopt
-                            : apply_operation(operation, item, word, slash);
+                            : apply_operation(operation, item, word.text, word.slash);
       is_known = is_known && made;
       if (made) item = *made;
     }
@@ -292,11 +287,36 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
   }
   const bool is_one = !value.is_array && !parameter.has_subscript && !parameter.is_indirect &&
                       parameter.name != "@" && parameter.name != "*";
-  if (!is_known && is_one && operation == "##" && word == "*/") {
+  if (!is_known && is_one && operation == "##" && word.text == "*/") {
     is_known = true;
     value = {{{kComponent}}, false};
   }
-  if (operation.ends_with('=') && is_name(parameter.name)) {
+}
+
+void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder) {
+  const Parameter& parameter = *part.parameter;
+  const std::string& operation = parameter.operation;
+  const Span span = whole_.value_or(part.span);
+  if (parameter.has_subscript) expand_index(parameter.name, parameter.index, span);
+  bool is_known = false;
+  Value value = base_value(parameter, is_known);
+  note_indirect(parameter, value, is_known, span);
+  Names* outer = names_;
+  if (operation == ":") names_ = &evaluated(span);  // ${x:from:count}
+  const OperationWord word = expand_operation_word(part, quoted);
+  names_ = outer;
+  const bool is_expanded_again =
+      operation == "@" && word.text == "P" &&
+      (!is_known || std::any_of(value.items.begin(), value.items.end(), holds_substitution));
+  const bool may_assign = operation.ends_with('=');
+  const bool assigns = may_assign && assigns_unshown(parameter.name, word.text);
+  if (is_expanded_again || assigns) reading_.unshown.push_back(span);
+  if (may_assign) add_names(word.text, given_[parameter.name]);
+  // What is left where all but digits is taken away is a number.
+  const bool is_number = operation == "//" && (word.text == "[!0-9]/" || word.text == "[^0-9]/");
+  if (names_ != nullptr && !is_number) note_parameter(parameter, value, is_known);
+  apply_parameter(parameter, word, value, is_known);
+  if (may_assign && is_name(parameter.name)) {
     if (is_known && value.items.size() == 1) {
       scope_.set(parameter.name, value);
     } else {
@@ -307,16 +327,19 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
   std::size_t bytes = 1;
   for (const std::string& item : value.items) bytes += item.size() + 1;
   if (!spend(bytes)) return;
-  if (!is_known) {
-    const std::string_view defaults[] = {"-", ":-", "=", ":=", "+", ":+"};
-    std::string made(1, kHole);
-    // The default is what can be made out.
-    if (std::find(std::begin(defaults), std::end(defaults), operation) != std::end(defaults))
-      made += word;
-    const bool is_all = parameter.name == "@" || parameter.subscript == "@";
-    if (quoted && !is_all) return builder.add_quoted(made);
-    return builder.add_unquoted(made);
-  }
+  if (is_known) return add_value(parameter, value, quoted, builder);
+  const std::string_view defaults[] = {"-", ":-", "=", ":=", "+", ":+"};
+  std::string made(1, kHole);
+  // The default is what can be made out.
+  if (std::find(std::begin(defaults), std::end(defaults), operation) != std::end(defaults))
+    made += word.text;
+  const bool is_all = parameter.name == "@" || parameter.subscript == "@";
+  if (quoted && !is_all) return builder.add_quoted(made);
+  builder.add_unquoted(made);
+}
+
+void Walker::add_value(const Parameter& parameter, const Value& value, bool quoted,
+                       FieldBuilder& builder) const {
   const bool is_star = parameter.name == "*" || parameter.subscript == "*";
   if (!quoted) return builder.add_list(value.items);
   if (!value.is_array) return builder.add_quoted(value.items.empty() ? "" : value.items[0]);

@@ -21,6 +21,16 @@ bool is_standard_input(std::string_view path) {
   return path == "/dev/stdin" || path == "/dev/fd/0" || path == "/proc/self/fd/0" || path == "-";
 }
 
+bool is_known_file(const Field& field) {
+  return !field.is_process && !is_standard_input(field.text) && field.is_known();
+}
+
+// What is read there without being a file; nullopt: not known.
+Text text_behind(const Field& field, const Text& input) {
+  if (field.is_process) return field.process_output;
+  return is_standard_input(field.text) ? input : std::nullopt;
+}
+
 // env -C: $PWD is where the shell is, not where the program runs.
 bool moves_its_program(const std::vector<Field>& words) {
   if (program_name(words[0]) != "env") return false;
@@ -112,145 +122,129 @@ void Walker::follow(const Run& run, const Frame& frame, const Text& input, bool 
   for (const Field& word : run.words) bytes += word.text.size() + sizeof(Word);
   for (const Field& word : run.bounded) bytes += word.text.size() + sizeof(Word);
   if (!spend(bytes)) return;
-
-  const auto forget_all = [this] { scope_.forget("*"); };
-  const auto new_shell = [&] {
+  if (run.kind == RunKind::kWords) return follow_words(run, frame, inner, input, in_shell);
+  if (run.kind == RunKind::kHere) return follow_here(run, inner, input);
+  if (run.kind == RunKind::kSource) return follow_source(run, inner, input);
+  const bool is_input = run.kind == RunKind::kInput;
+  if (is_input && !input) {
+    if (frame.stage > 0 || frame.has_more_words) add_unknown(run.text.span, kTextUnknown);
+    return;
+  }
+  // What stays within a shell of its own.
+  const Scope::Mark mark = scope_.mark();
+  if (run.kind == RunKind::kLater) {
+    scope_.forget("*");
+    scope_.enter_later();
+    Scope::Names wanted = scope_.begin_function();
+    read_script(run.text.text, run.text.span, inner, std::nullopt, true);
+    scope_.end_trap(std::move(wanted));
+  } else {
+    const std::size_t moves = moves_;
     // Texts within texts have one span.
     const auto id = run.text.span.begin << 7 | static_cast<std::uint32_t>(depth_ & 127);
     scope_.enter_shell(id, run.via != "sh -c" && run.via != "dash -c");
-  };
-  const auto read_file = [&](bool here) {
-    Text text;
-    if (run.text.is_process) {
-      text = run.text.process_output;
-    } else if (is_standard_input(run.text.text)) {
-      text = input;
-    } else if (run.text.is_known()) {
-      if (!here) return;  // a file like any other program
-      reading_.unshown.push_back(run.text.span);
-      reading_.read_in.push_back(run.text.span);
-      return;
-    }
-    if (!text && here) reading_.unshown.push_back(run.text.span);
-    if (!text) return add_unknown(run.text.span, kTextUnknown);
-    const Scope::Mark mark = scope_.mark();
-    read_script(*text, run.text.span, inner, std::nullopt);
-    if (!here) scope_.undo(mark);
-  };
-
-  switch (run.kind) {
-    case RunKind::kWords: {
-      if (run.takes_input) {
-        if (auto words = words_of_input(run, input)) {
-          Run with_words = run;
-          with_words.takes_input = false;
-          with_words.has_more_words = false;
-          with_words.placeholder.clear();
-          with_words.words = std::move(*words);
-          return follow(with_words, frame, std::nullopt, in_shell);
-        }
-      }
-      if (!run.placeholder.empty()) {
-        Run without = run;
-        without.placeholder.clear();
-        without.takes_input = false;
-        put_in(without.words, run.placeholder, std::string_view(&kHole, 1));
-        return follow(without, frame, input, in_shell);
-      }
-      if (run.words.empty()) {
-        if (inner.has_more_words)
-          add_unknown(run.text.span, "the program's name is made at run time");
-        return;
-      }
-      const Field& first = run.words[0];
-      // Words that it reads stand in front of it.
-      const std::uint32_t end = std::max(first.span.end, run.words.back().span.end);
-      emit(inner, {first.span.begin, end}, run.words);
-      if (!first.is_known() || first.has_glob)
-        add_unknown(first.span, "the program's name is made at run time");
-      const bool stays = in_shell && (run.via == "command" || run.via == "builtin");
-      if (stays && !program_name(first)) forget_all();
-      look_through(run.bounded.empty() ? run.words : run.bounded, inner, input, stays);
-      return;
-    }
-    case RunKind::kText: {
-      const Scope::Mark mark = scope_.mark();
-      const std::size_t moves = std::exchange(moves_, 0);
-      new_shell();
-      if (!is_bounded(run.text.text)) add_unknown(run.text.span, kTextUnknown);
-      if (run.has_more_words || inner.is_unbounded) given_[kPositional].insert(kAnything);
-      for (const Field& word : run.words) add_names(word.text, given_[kPositional]);
-      scope_.has_own_name = run.words.empty() && !run.has_more_words && !inner.is_unbounded;
-      if (!run.has_more_words && !inner.is_unbounded) {
-        scope_.positional.emplace(1, std::string(1, kSelf));
-        for (std::size_t i = 0; i < run.words.size(); ++i) {
-          if (i == 0) {
-            scope_.positional->at(0) = run.words[0].text;
-          } else {
-            scope_.positional->push_back(run.words[i].text);
-          }
-          if (run.words[i].splits || run.words[i].has_glob) {
-            scope_.positional.reset();
-            break;
-          }
-        }
-      }
-      Frame script = inner;
-      script.has_more_words = run.has_more_words;
-      script.is_unbounded = run.has_more_words;
-      read_script(run.text.text, run.text.span, script, input);
-      spend(scope_.end(used_up_));
+    if (is_input) read_script(*input, run.text.span, inner, std::nullopt);
+    if (run.kind == RunKind::kFile) follow_file(run, inner, input);
+    if (run.kind == RunKind::kText) {
+      moves_ = 0;
+      follow_text(run, inner, input);
       moves_ = moves;
-      scope_.undo(mark);
-      return;
     }
-    case RunKind::kHere:
-      if (!is_bounded(run.text.text)) {
-        add_unknown(run.text.span, kTextUnknown);
-        read_script(run.text.text, run.text.span, inner, input);
-        scope_.forget(kEveryNameAnew);
-      } else {
-        read_script(run.text.text, run.text.span, inner, input);
-      }
-      return;
-    case RunKind::kLater: {
-      const Scope::Mark mark = scope_.mark();
-      forget_all();
-      scope_.enter_later();
-      Scope::Names wanted = scope_.begin_function();
-      read_script(run.text.text, run.text.span, inner, std::nullopt, true);
-      scope_.end_trap(std::move(wanted));
-      scope_.undo(mark);
-      return;
-    }
-    case RunKind::kInput: {
-      if (!input) {
-        if (frame.stage > 0 || frame.has_more_words) add_unknown(run.text.span, kTextUnknown);
-        return;
-      }
-      const Scope::Mark mark = scope_.mark();
-      new_shell();
-      read_script(*input, run.text.span, inner, std::nullopt);
-      scope_.undo(mark);
-      return;
-    }
-    case RunKind::kFile: {
-      const Scope::Mark mark = scope_.mark();
-      new_shell();
-      read_file(false);
-      scope_.undo(mark);
-      return;
-    }
-    case RunKind::kSource:
-      read_file(true);
-      if (run.text.is_process && run.text.process_output) return;
-      if (!run.text.has_glob && program_name(run.text)) {
-        if (!may_be_written(run.text)) return;
-        scope_.distrust(kEveryNameAnew);  // the tree does not say that this assigns
-      }
-      scope_.forget(kEveryNameAnew);
-      return;
   }
+  scope_.undo(mark);
+}
+
+void Walker::follow_words(const Run& run, const Frame& frame, const Frame& inner, const Text& input,
+                          bool in_shell) {
+  if (run.takes_input) {
+    if (auto words = words_of_input(run, input)) {
+      Run with_words = run;
+      with_words.takes_input = false;
+      with_words.has_more_words = false;
+      with_words.placeholder.clear();
+      with_words.words = std::move(*words);
+      return follow(with_words, frame, std::nullopt, in_shell);
+    }
+  }
+  if (!run.placeholder.empty()) {
+    Run without = run;
+    without.placeholder.clear();
+    without.takes_input = false;
+    put_in(without.words, run.placeholder, std::string_view(&kHole, 1));
+    return follow(without, frame, input, in_shell);
+  }
+  if (run.words.empty()) {
+    if (inner.has_more_words) add_unknown(run.text.span, "the program's name is made at run time");
+    return;
+  }
+  const Field& first = run.words[0];
+  // Words that it reads stand in front of it.
+  const std::uint32_t end = std::max(first.span.end, run.words.back().span.end);
+  emit(inner, {first.span.begin, end}, run.words);
+  if (!first.is_known() || first.has_glob)
+    add_unknown(first.span, "the program's name is made at run time");
+  const bool stays = in_shell && (run.via == "command" || run.via == "builtin");
+  if (stays && !program_name(first)) scope_.forget("*");
+  look_through(run.bounded.empty() ? run.words : run.bounded, inner, input, stays);
+}
+
+void Walker::follow_text(const Run& run, const Frame& inner, const Text& input) {
+  if (!is_bounded(run.text.text)) add_unknown(run.text.span, kTextUnknown);
+  const bool has_more = run.has_more_words || inner.is_unbounded;
+  if (has_more) given_[kPositional].insert(kAnything);
+  for (const Field& word : run.words) add_names(word.text, given_[kPositional]);
+  scope_.has_own_name = run.words.empty() && !has_more;
+  if (!has_more) {
+    scope_.positional.emplace(1, std::string(1, kSelf));  // the first word is the shell's name
+    for (std::size_t i = 0; i < run.words.size(); ++i) {
+      if (run.words[i].splits || run.words[i].has_glob) {
+        scope_.positional.reset();
+        break;
+      }
+      if (i > 0) scope_.positional->emplace_back();
+      scope_.positional->back() = run.words[i].text;
+    }
+  }
+  Frame script = inner;
+  script.has_more_words = run.has_more_words;
+  script.is_unbounded = run.has_more_words;
+  read_script(run.text.text, run.text.span, script, input);
+  spend(scope_.end(used_up_));
+}
+
+void Walker::follow_here(const Run& run, const Frame& inner, const Text& input) {
+  const bool is_open = !is_bounded(run.text.text);
+  if (is_open) add_unknown(run.text.span, kTextUnknown);
+  read_script(run.text.text, run.text.span, inner, input);
+  if (is_open) scope_.forget(kEveryNameAnew);
+}
+
+// A file is like any other program.
+void Walker::follow_file(const Run& run, const Frame& inner, const Text& input) {
+  if (const Text text = text_behind(run.text, input)) {
+    read_script(*text, run.text.span, inner, std::nullopt);
+  } else if (!is_known_file(run.text)) {
+    add_unknown(run.text.span, kTextUnknown);
+  }
+}
+
+void Walker::follow_source(const Run& run, const Frame& inner, const Text& input) {
+  if (const Text text = text_behind(run.text, input)) {
+    read_script(*text, run.text.span, inner, std::nullopt);
+  } else {
+    reading_.unshown.push_back(run.text.span);
+    if (is_known_file(run.text)) {
+      reading_.read_in.push_back(run.text.span);
+    } else {
+      add_unknown(run.text.span, kTextUnknown);
+    }
+  }
+  if (run.text.is_process && run.text.process_output) return;
+  if (!run.text.has_glob && program_name(run.text)) {
+    if (!may_be_written(run.text)) return;
+    scope_.distrust(kEveryNameAnew);  // the tree does not say that this assigns
+  }
+  scope_.forget(kEveryNameAnew);
 }
 
 // Whether the text itself may have made the file that is read in, as far as its name tells.

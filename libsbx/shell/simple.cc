@@ -236,55 +236,14 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
   const auto program = program_name(words[0]);
   if (!program) return;
   if (is_one_of(*program, kDeclarations)) return apply_declaration(words);
-  if (*program == "set") {
-    ++moves_;
-    for (std::size_t i = 1; i < words.size(); ++i) {
-      const std::string& text = words[i].text;
-      const bool ends = text == "--" || text == "-";
-      if (!ends && (text.starts_with('-') || text.starts_with('+'))) {
-        if (text.find('o') != std::string::npos) ++i;  // -euo pipefail
-        continue;
-      }
-      std::vector<std::string> arguments(
-          1, scope_.positional ? scope_.positional->at(0)
-                               : std::string(1, scope_.has_own_name ? kSelf : kHole));
-      bool is_certain = true;
-      for (std::size_t n = i + (ends ? 1 : 0); n < words.size(); ++n) {
-        is_certain = is_certain && !words[n].splits && !words[n].has_glob;
-        arguments.push_back(words[n].text);
-      }
-      scope_.positional.reset();
-      if (is_certain) scope_.positional = std::move(arguments);
-      return;
-    }
-    return;
-  }
-  if (*program == "shift") {
-    const std::string by = words.size() > 1 ? words[1].text : "1";
-    const bool is_number = by.size() == 1 && is_digit(by[0]);
-    const std::size_t count = is_number ? static_cast<std::size_t>(by[0] - '0') : 0;
-    if (is_number && scope_.positional && scope_.positional->size() > count) {
-      const auto first = scope_.positional->begin() + 1;
-      scope_.positional->erase(first, first + static_cast<std::ptrdiff_t>(count));
-    } else {
-      scope_.positional.reset();
-    }
-    return;
-  }
+  if (is_one_of(*program, kReaders)) return forget_read(words);
+  if (*program == "set") return apply_set(words);
+  if (*program == "shift") return apply_shift(words);
+  if (*program == "unset") return apply_unset(words);
   if (*program == "cd" || *program == "pushd" || *program == "popd") {
     ++moves_;
-    return scope_.doubt("PWD", true);
-  }
-  if (*program == "unset") {
-    for (std::size_t i = 1; i < words.size(); ++i) {
-      const std::string& name = words[i].text;
-      if (!is_name(name) && !name.starts_with('-')) scope_.forget("*");
-      scope_.unset(name);
-      if (supposed_ == 0) unset_names_.insert(name);
-    }
-    return;
-  }
-  if (*program == "let") {
+    scope_.doubt("PWD", true);
+  } else if (*program == "let") {
     for (std::size_t i = 1; i < words.size(); ++i) {
       add_names(words[i].text, evaluated(words[i].span));
       if (words[i].is_known()) {
@@ -293,30 +252,73 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
         scope_.forget("*");
       }
     }
-    return;
-  }
-  if (is_one_of(*program, kReaders)) {
-    scope_.forget("REPLY");
-    scope_.forget("MAPFILE");
-    for (std::size_t i = 1; i < words.size(); ++i) {
-      if (!words[i].is_known()) scope_.forget("*");
-      const std::string& text = words[i].text;
-      std::size_t end = 0;
-      while (end < text.size() &&
-             (text[end] == '_' || std::isalnum(static_cast<unsigned char>(text[end]))))
-        ++end;
-      scope_.forget(text.substr(0, end));
-      given_[text.starts_with("-a") ? text.substr(2) : text.substr(0, end)].insert(kAnything);
-      if (text.starts_with('-') && text.size() > 2) scope_.forget(text.substr(2));  // -aNAME
-    }
-    return;
-  }
-  if (*program == "printf" && words.size() > 1 && words[1].text.starts_with("-v")) {
+  } else if (*program == "printf" && words.size() > 1 && words[1].text.starts_with("-v")) {
     const std::string name = words[1].text.size() > 2 ? words[1].text.substr(2)
                              : words.size() > 2       ? words[2].text
                                                       : "*";
     given_[name.substr(0, name.find('['))].insert(kAnything);
     scope_.forget(name);
+  }
+}
+
+void Walker::apply_set(const std::vector<Field>& words) {
+  ++moves_;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& text = words[i].text;
+    const bool ends = text == "--" || text == "-";
+    if (!ends && (text.starts_with('-') || text.starts_with('+'))) {
+      if (text.find('o') != std::string::npos) ++i;  // -euo pipefail
+      continue;
+    }
+    std::vector<std::string> arguments(
+        1, scope_.positional ? scope_.positional->at(0)
+                             : std::string(1, scope_.has_own_name ? kSelf : kHole));
+    bool is_certain = true;
+    for (std::size_t n = i + (ends ? 1 : 0); n < words.size(); ++n) {
+      is_certain = is_certain && !words[n].splits && !words[n].has_glob;
+      arguments.push_back(words[n].text);
+    }
+    scope_.positional.reset();
+    if (is_certain) scope_.positional = std::move(arguments);
+    return;
+  }
+}
+
+void Walker::apply_shift(const std::vector<Field>& words) {
+  const std::string by = words.size() > 1 ? words[1].text : "1";
+  const bool is_number = by.size() == 1 && is_digit(by[0]);
+  const std::size_t count = is_number ? static_cast<std::size_t>(by[0] - '0') : 0;
+  if (is_number && scope_.positional && scope_.positional->size() > count) {
+    const auto first = scope_.positional->begin() + 1;
+    scope_.positional->erase(first, first + static_cast<std::ptrdiff_t>(count));
+  } else {
+    scope_.positional.reset();
+  }
+}
+
+void Walker::apply_unset(const std::vector<Field>& words) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& name = words[i].text;
+    if (!is_name(name) && !name.starts_with('-')) scope_.forget("*");
+    scope_.unset(name);
+    if (supposed_ == 0) unset_names_.insert(name);
+  }
+}
+
+// read, mapfile, getopts and their like: the names that are given what only the run knows.
+void Walker::forget_read(const std::vector<Field>& words) {
+  scope_.forget("REPLY");
+  scope_.forget("MAPFILE");
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (!words[i].is_known()) scope_.forget("*");
+    const std::string& text = words[i].text;
+    std::size_t end = 0;
+    while (end < text.size() &&
+           (text[end] == '_' || std::isalnum(static_cast<unsigned char>(text[end]))))
+      ++end;
+    scope_.forget(text.substr(0, end));
+    given_[text.starts_with("-a") ? text.substr(2) : text.substr(0, end)].insert(kAnything);
+    if (text.starts_with('-') && text.size() > 2) scope_.forget(text.substr(2));  // -aNAME
   }
 }
 

@@ -96,6 +96,10 @@ class Walker {
   void expand_assignments(const SyntaxNode& node, std::vector<Assignment>& assignments,
                           std::vector<std::pair<std::string, Value>>& values);
   void apply_builtin(const std::vector<Field>& words);
+  void apply_set(const std::vector<Field>& words);
+  void apply_shift(const std::vector<Field>& words);
+  void apply_unset(const std::vector<Field>& words);
+  void forget_read(const std::vector<Field>& words);
   void note_environment(const std::vector<Field>& words);
   bool apply_read(const std::vector<Field>& words, const Text& input);
   void apply_declaration(const std::vector<Field>& words);
@@ -106,6 +110,12 @@ class Walker {
   void look_through(const std::vector<Field>& words, const Frame& frame, const Text& input,
                     bool in_shell);
   void follow(const Run& run, const Frame& frame, const Text& input, bool in_shell);
+  void follow_words(const Run& run, const Frame& frame, const Frame& inner, const Text& input,
+                    bool in_shell);
+  void follow_text(const Run& run, const Frame& inner, const Text& input);
+  void follow_here(const Run& run, const Frame& inner, const Text& input);
+  void follow_file(const Run& run, const Frame& inner, const Text& input);
+  void follow_source(const Run& run, const Frame& inner, const Text& input);
   // Where `is_later`, what the text assigns may change at any time from now on.
   void read_script(std::string_view text, Span span, const Frame& frame, const Text& input,
                    bool is_later = false);
@@ -147,7 +157,17 @@ class Walker {
   void add_parts(const std::vector<Part>& parts, bool quoted, FieldBuilder& builder);
   void add_working_directory(const std::vector<Part>& parts, FieldBuilder& builder);
   void add_part(const Part& part, bool quoted, FieldBuilder& builder);
+  struct OperationWord {
+    std::string text;
+    std::size_t slash = std::string::npos;  // an unquoted one; at the beginning it is of a pattern
+  };
   void add_parameter(const Part& part, bool quoted, FieldBuilder& builder);
+  OperationWord expand_operation_word(const Part& part, bool quoted);
+  void note_indirect(const Parameter& parameter, const Value& value, bool is_known, Span span);
+  void apply_parameter(const Parameter& parameter, const OperationWord& word, Value& value,
+                       bool& is_known);
+  void add_value(const Parameter& parameter, const Value& value, bool quoted,
+                 FieldBuilder& builder) const;
   Value base_value(const Parameter& parameter, bool& is_known);
 
   void add_unknown(Span span, const char* what);
