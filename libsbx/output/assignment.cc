@@ -406,115 +406,160 @@ bool is_listed(std::string_view line, std::size_t begin) {
   return in_query && left.find('/', left.find_last_of(" \t\"'`") + 1) < left.size();
 }
 
-std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at, bool is_shell) {
-  std::size_t begin = at;
-  std::size_t end = at;
-  const std::size_t leftmost = at - std::min(at, kLongestName);
-  const std::size_t rightmost = std::min(line.size(), at + kLongestName);
-  while (begin > leftmost && is_name_char(line[begin - 1])) --begin;
-  while (end < rightmost && is_name_char(line[end])) ++end;
-  NamedValue found;
-  const std::string_view dashed = line.substr(begin, end - begin);
-  found.name = dashed.substr(std::min(dashed.find_first_not_of("-."), dashed.size()));
-  found.flag = dashed.starts_with("--") || (dashed.starts_with('-') && names_password(found.name));
-  found.lead = word_before(line, begin);
-  if (begin > 0 && (line[begin - 1] == '/' || line[begin - 1] == '\\')) {
-    // A file's name, unless it is an escape: "\nPASSWORD=…".
-    if (line[begin - 1] == '/' || found.name.size() < 2) return std::nullopt;
-    if (std::string_view("nrt").find(found.name[0]) < 3) found.name.remove_prefix(1);
+// One line, in steps; each answers whether it may be an assignment still.
+class LineReader {
+ public:
+  LineReader(std::string_view line, std::size_t at) : line_(line), begin_(at), end_(at) {
+    const std::size_t leftmost = at - std::min(at, kLongestName);
+    const std::size_t rightmost = std::min(line.size(), at + kLongestName);
+    while (begin_ > leftmost && is_name_char(line[begin_ - 1])) --begin_;
+    while (end_ < rightmost && is_name_char(line[end_])) ++end_;
+    before_ = begin_ > 0 ? line[begin_ - 1] : '\0';
+    // <name>, not Type<Name>.
+    in_tag_ = before_ == '<' && (begin_ < 2 || !is_name_char(line[begin_ - 2]));
+    in_query_ = before_ == '?' || before_ == '&';
   }
-  const char before = begin > 0 ? line[begin - 1] : '\0';
-  // <name>, not Type<Name>.
-  const bool in_tag = before == '<' && (begin < 2 || !is_name_char(line[begin - 2]));
-  const bool in_query = before == '?' || before == '&';
 
-  const std::size_t closed = skip_name_close(line, end);
-  std::size_t place = skip_spaces(line, closed);
-  const std::size_t text = in_tag ? find_text(line, end) : std::string_view::npos;
-  bool in_element = text != std::string_view::npos;
-  if (in_element) place = text - 1;
-  const std::size_t after = skip_operator(line, place, in_tag);
-  if (after != std::string_view::npos) {
-    found.spaced = place != closed;
-    const bool equals = line[after - 1] == '=' && after == place + 1;
-    found.tight = equals && !found.spaced;
-    found.env_style = found.tight && begins_line(line.substr(0, begin));
-    found.own_word = found.tight && (begin == 0 || is_space(before));
-    found.listed =
-        found.tight && found.name.find('.') == std::string_view::npos && is_listed(line, begin);
-    if (before == ':' && line[place] == ':') return std::nullopt;  // arn:…:secret:name
-    const char sign = at_or_nul(line, after);
-    if (line.substr(0, begin).ends_with("${") && (sign == '?' || sign == '+')) {
-      return std::nullopt;  // ${NAME:?must be set}
+  std::optional<NamedValue> read(bool is_shell) {
+    if (!read_name() || !find_value()) return std::nullopt;
+    read_value(is_shell);
+    return found_;
+  }
+
+ private:
+  bool read_name() {
+    const std::string_view dashed = line_.substr(begin_, end_ - begin_);
+    found_.name = dashed.substr(std::min(dashed.find_first_not_of("-."), dashed.size()));
+    found_.flag =
+        dashed.starts_with("--") || (dashed.starts_with('-') && names_password(found_.name));
+    found_.lead = word_before(line_, begin_);
+    if (before_ == '/' || before_ == '\\') {
+      // A file's name, unless it is an escape: "\nPASSWORD=…".
+      if (before_ == '/' || found_.name.size() < 2) return false;
+      if (std::string_view("nrt").find(found_.name[0]) < 3) found_.name.remove_prefix(1);
     }
-    place = skip_spaces(line, after);
-    if (closed == end && closes_string(line, begin, place)) return std::nullopt;
-    if (line[after - 1] == ':') {
-      const std::size_t type_end = unquoted_end(line, place, in_query, in_tag);
-      if (is_type_annotation(line, place, type_end)) {
-        place = skip_spaces(line, skip_spaces(line, type_end) + 1);
+    return true;
+  }
+
+  bool find_value() {
+    const std::size_t closed = skip_name_close(line_, end_);
+    place_ = skip_spaces(line_, closed);
+    const std::size_t text = in_tag_ ? find_text(line_, end_) : std::string_view::npos;
+    in_element_ = text != std::string_view::npos;
+    if (in_element_) place_ = text - 1;
+    const std::size_t after = skip_operator(line_, place_, in_tag_);
+    if (after != std::string_view::npos) {
+      if (!pass_operator(closed, after)) return false;
+    } else if (!found_.flag || place_ == closed || at_or_nul(line_, place_) == '-') {
+      // Not `--name value` either.
+      if (!find_without_operator()) return false;
+    }
+    if (const std::size_t made = skip_conversion(line_, place_); made != place_) {
+      place_ = made;
+      found_.argument = found_.in_code = true;
+    }
+    return true;
+  }
+
+  bool pass_operator(std::size_t closed, std::size_t after) {
+    found_.spaced = place_ != closed;
+    const bool equals = line_[after - 1] == '=' && after == place_ + 1;
+    found_.tight = equals && !found_.spaced;
+    found_.env_style = found_.tight && begins_line(line_.substr(0, begin_));
+    found_.own_word = found_.tight && (begin_ == 0 || is_space(before_));
+    found_.listed =
+        found_.tight && found_.name.find('.') == std::string_view::npos && is_listed(line_, begin_);
+    if (before_ == ':' && line_[place_] == ':') return false;  // arn:…:secret:name
+    const char sign = at_or_nul(line_, after);
+    if (line_.substr(0, begin_).ends_with("${") && (sign == '?' || sign == '+')) {
+      return false;  // ${NAME:?must be set}
+    }
+    place_ = skip_spaces(line_, after);
+    if (closed == end_ && closes_string(line_, begin_, place_)) return false;
+    if (line_[after - 1] == ':') {
+      const std::size_t type_end = unquoted_end(line_, place_, in_query_, in_tag_);
+      if (is_type_annotation(line_, place_, type_end)) {
+        place_ = skip_spaces(line_, skip_spaces(line_, type_end) + 1);
       }
     }
-  } else if (!found.flag || place == closed || at_or_nul(line, place) == '-') {
-    // Not `--name value` either.
-    place = find_argument(line, begin, end);
-    if (place == std::string_view::npos) {
-      place = find_value_beside(line, begin, end);
-      in_element = place != std::string_view::npos && at_or_nul(line, place - 1) == '>';
+    return true;
+  }
+
+  bool find_without_operator() {
+    place_ = find_argument(line_, begin_, end_);
+    if (place_ == std::string_view::npos) {
+      place_ = find_value_beside(line_, begin_, end_);
+      in_element_ = place_ != std::string_view::npos && at_or_nul(line_, place_ - 1) == '>';
     }
-    found.argument = found.in_code = place != std::string_view::npos;
-    if (!found.argument) {
-      // A line of a configuration: `password hunter22`.
-      place = skip_spaces(line, end);
-      const std::string_view rest = line.substr(place);
-      const bool alone = rest.find_last_not_of(" \t\r") < rest.find_first_of(" \t");
-      const std::string_view lead = line.substr(0, begin);
-      if (place == end || !alone || !(only_spaces(lead) || lead == "ENV ")) return std::nullopt;
-      found.argument = true;
+    found_.argument = found_.in_code = place_ != std::string_view::npos;
+    if (found_.argument) return true;
+    // A line of a configuration: `password hunter22`.
+    place_ = skip_spaces(line_, end_);
+    const std::string_view rest = line_.substr(place_);
+    const bool alone = rest.find_last_not_of(" \t\r") < rest.find_first_of(" \t");
+    const std::string_view lead = line_.substr(0, begin_);
+    found_.argument = true;
+    return place_ != end_ && alone && (only_spaces(lead) || lead == "ENV ");
+  }
+
+  void read_value(bool is_shell) {
+    const Quote quote = in_element_ ? Quote{} : skip_opening_quote(line_, place_);
+    const std::size_t brace =
+        in_element_ || quote.mark != '\0' || !found_.tight || !names_password(found_.name)
+            ? std::string_view::npos
+            : braced_end(line_, place_, before_ == ';');
+    found_.braced = brace != std::string_view::npos;
+    if (found_.braced) ++place_;
+    if (in_element_ && line_.substr(place_).starts_with(kCharacterData)) {
+      place_ += kCharacterData.size();
+    }
+    found_.quoted = quote.mark != '\0' || in_element_ || found_.braced;
+    found_.backquoted = quote.mark == '`';
+    found_.value_begin = place_;
+    const std::size_t value_end = in_element_     ? element_end(line_, place_)
+                                  : found_.braced ? brace
+                                  : found_.quoted ? quoted_end(line_, place_, quote)
+                                                  : unquoted_end(line_, place_, in_query_, in_tag_);
+    found_.value = line_.substr(place_, value_end - place_);
+    // The output of env(1): a value may hold anything, and ends with its line.
+    const bool to_line_end = !is_shell && found_.env_style && begin_ == 0 && !found_.quoted &&
+                             is_upper_name(found_.name);
+    found_.value_end = to_line_end ? line_.size() - (line_.ends_with('\r') ? 1 : 0) : value_end;
+    if (!found_.quoted && !to_line_end && !in_query_ && names_password(found_.name)) {
+      widen_password();
+    }
+    const bool is_wider = found_.value_begin + found_.value.size() > value_end;
+    const std::string_view rest = line_.substr(is_wider ? found_.value_end : value_end);
+    found_.whole_line = begins_line(line_.substr(0, begin_)) &&
+                        only_spaces(quote.mark != '\0' && !rest.empty() ? rest.substr(1) : rest);
+    if (!found_.quoted && !rest.empty()) {
+      // `Password=x;` is a connection string, `password = x;` is code.
+      found_.in_code =
+          std::string_view(",)([").find(rest[0]) < 4 || (rest[0] == ';' && found_.spaced);
     }
   }
-  if (const std::size_t made = skip_conversion(line, place); made != place) {
-    place = made;
-    found.argument = found.in_code = true;
-  }
-  const Quote quote = in_element ? Quote{} : skip_opening_quote(line, place);
-  const std::size_t brace =
-      in_element || quote.mark != '\0' || !found.tight || !names_password(found.name)
-          ? std::string_view::npos
-          : braced_end(line, place, before == ';');
-  found.braced = brace != std::string_view::npos;
-  if (found.braced) ++place;
-  if (in_element && line.substr(place).starts_with(kCharacterData)) place += kCharacterData.size();
-  found.quoted = quote.mark != '\0' || in_element || found.braced;
-  found.backquoted = quote.mark == '`';
-  found.value_begin = place;
-  const std::size_t value_end = in_element     ? element_end(line, place)
-                                : found.braced ? brace
-                                : found.quoted ? quoted_end(line, place, quote)
-                                               : unquoted_end(line, place, in_query, in_tag);
-  found.value = line.substr(place, value_end - place);
-  std::string_view rest = line.substr(value_end);
-  // The output of env(1): a value may hold anything, and ends with its line.
-  const bool to_line_end =
-      !is_shell && found.env_style && begin == 0 && !found.quoted && is_upper_name(found.name);
-  found.value_end = to_line_end ? line.size() - (line.ends_with('\r') ? 1 : 0) : value_end;
-  if (!found.quoted && !to_line_end && !in_query && names_password(found.name)) {
-    const bool in_list = before == ';' || (found.tight && rest.find(';') < rest.size() &&
-                                           is_name_before_value(rest, rest.find(';') + 1));
-    found.value_end = password_end(line, value_end, in_list, found.env_style);
-    if ((found.env_style || in_list) && found.value_end > value_end) {
-      found.value = line.substr(place, found.value_end - place);
-      rest = line.substr(found.value_end);
+
+  void widen_password() {
+    const std::string_view rest = line_.substr(found_.value_end);
+    const bool in_list = before_ == ';' || (found_.tight && rest.find(';') < rest.size() &&
+                                            is_name_before_value(rest, rest.find(';') + 1));
+    const std::size_t end = password_end(line_, found_.value_end, in_list, found_.env_style);
+    if ((found_.env_style || in_list) && end > found_.value_end) {
+      found_.value = line_.substr(place_, end - place_);
     }
+    found_.value_end = end;
   }
-  found.whole_line = begins_line(line.substr(0, begin)) &&
-                     only_spaces(quote.mark != '\0' && !rest.empty() ? rest.substr(1) : rest);
-  if (!found.quoted && !rest.empty()) {
-    // `Password=x;` is a connection string, `password = x;` is code.
-    found.in_code = std::string_view(",)([").find(rest[0]) < 4 || (rest[0] == ';' && found.spaced);
-  }
-  return found;
-}
+
+  std::string_view line_;
+  std::size_t begin_;  // of the name, with dashes
+  std::size_t end_;
+  std::size_t place_ = 0;  // behind all that has been read
+  char before_ = '\0';     // the name
+  bool in_tag_ = false;
+  bool in_query_ = false;
+  bool in_element_ = false;
+  NamedValue found_;
+};
 
 }  // namespace
 
@@ -527,7 +572,7 @@ std::optional<NamedValue> read_assignment(std::string_view line, std::size_t at,
   const std::size_t begin = first + line.substr(first, at + 1 - first).rfind('\0') + 1;  // npos: 0
   if (begin > at) return std::nullopt;
   std::optional<NamedValue> found =
-      read_in_line(line.substr(begin, line.find('\0', at) - begin), at - begin, is_shell);
+      LineReader(line.substr(begin, line.find('\0', at) - begin), at - begin).read(is_shell);
   if (found) {
     found->value_begin += begin;
     found->value_end += begin;
