@@ -2,7 +2,10 @@
 // Walker: what the shell takes for a number or for a name, and so expands once more: $((x)) with
 // x='a[$(id)]' runs id. Nothing here goes by the order of the text, which loops and functions
 // change: a name counts as evaluated with all that it is given anywhere.
+#include <fnmatch.h>
+
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "shell/arguments.h"
@@ -17,16 +20,14 @@ namespace {
 // The shell gives these what only the run tells.
 constexpr std::string_view kOfTheRun =
     "_ REPLY OPTARG BASH_REMATCH BASH_COMMAND BASH_SOURCE BASH_ARGV BASH_ARGV0 FUNCNAME DIRSTACK "
-    "BASH_EXECUTION_STRING MAPFILE";
+    "BASH_EXECUTION_STRING MAPFILE PWD OLDPWD";
 constexpr std::size_t kLongestNumber = 256;
 
 }  // namespace
 
 void add_names(std::string_view text, Names& names) {
   bool is_plain = text.size() <= kLongestNumber;
-  for (const char c : text) {
-    if (c == '$' || c == '`' || (is_mark(c) && c != kName && c != kMaybe)) is_plain = false;
-  }
+  is_plain = is_plain && !may_be_text(text) && text.find_first_of("$`") == text.npos;
   if (!is_plain) names.insert(kAnything);
   for (std::size_t at = 0; is_plain && at < text.size(); ++at) {
     const std::size_t begin = at;
@@ -34,6 +35,11 @@ void add_names(std::string_view text, Names& names) {
     const std::string_view name = text.substr(begin, at - begin);
     if (is_name(name)) names.insert(std::string(name));
   }
+}
+
+void add_names(const Field& field, Names& names) {
+  if (field.gives_file_names()) names.insert(kAnything);
+  add_names(field.text, names);
 }
 
 Names& Walker::evaluated(Span span) {
@@ -45,7 +51,7 @@ Names& Walker::evaluated(Span span) {
 void Walker::note_given(std::string_view text) {
   const std::size_t equals = text.find('=');
   const std::string_view name = text.substr(0, std::min(text.find_first_of("[+"), equals));
-  if (has_hole(name)) given_[kEveryName];
+  if (may_be_text(name)) given_[kEveryName];
   if (equals != text.npos) add_names(text.substr(equals), given_[std::string(name)]);
 }
 
@@ -98,10 +104,39 @@ void Walker::note_test(const std::vector<WordNode>& words) {
     if (counts) names_ = &evaluated(word.span);
     const std::string text = expand_single(word).text;
     names_ = nullptr;
-    if (holds_subscript(text) || (is_name && (has_hole(text) || is_element(text))))
+    if (holds_subscript(text) || (is_name && (may_be_text(text) || is_element(text))))
       reading_.unshown.push_back(whole_.value_or(word.span));
     is_name = text == "-v";
   }
+}
+
+// What may be an option that takes a name: for test any word that is not quoted, which may give
+// "-v" and a subscript; for wait and the format of printf one that begins with it.
+void Walker::note_argument(std::string_view program, const WordNode& word, bool is_first,
+                           std::span<const Field> fields) {
+  const bool is_test = program == "test" || program == "[";
+  if (!is_test && program != "wait" && (program != "printf" || !is_first)) return;
+  std::span<const Part> parts = word.parts;
+  if (!is_test) {
+    while (!parts.empty() && parts[0].kind == PartKind::kDouble) parts = parts[0].parts;
+    parts = parts.first(std::min<std::size_t>(1, parts.size()));
+  }
+  const Span span = whole_.value_or(word.span);
+  bool is_made = false;
+  for (const Part& part : parts) {
+    is_made = is_made || part.kind == PartKind::kCommand;
+    if (part.kind != PartKind::kParameter) continue;
+    names_ = &evaluated(span);
+    bool is_known = false;
+    const Value value = base_value(*part.parameter, is_known);
+    note_parameter(*part.parameter, value, is_known);
+    names_ = nullptr;
+  }
+  const bool may_be_option = std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
+    return (is_made && may_be_text(field.text)) ||
+           (field.has_glob && fnmatch(field.text.c_str(), "-v", 0) == 0);
+  });
+  if (may_be_option) reading_.unshown.push_back(span);
 }
 
 void Walker::end_evaluated() {

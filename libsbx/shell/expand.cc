@@ -27,6 +27,14 @@ bool has_brace(const WordNode& word) {
 }  // namespace
 
 void Walker::expand_word(const WordNode& word, std::vector<Field>& fields) {
+  const std::size_t before = fields.size();
+  add_word(word, fields);
+  for (std::size_t i = before; names_ != nullptr && i < fields.size(); ++i) {
+    if (fields[i].gives_file_names()) names_->insert(kAnything);
+  }
+}
+
+void Walker::add_word(const WordNode& word, std::vector<Field>& fields) {
   if (stopped_) return;
   FieldBuilder builder(fields, whole_.value_or(word.span), scope_.separators(), true);
   if (!has_brace(word)) {
@@ -307,7 +315,7 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
   names_ = outer;
   const bool is_expanded_again =
       operation == "@" && word.text == "P" &&
-      (!is_known || std::any_of(value.items.begin(), value.items.end(), holds_substitution));
+      (!is_known || std::any_of(value.items.begin(), value.items.end(), may_hold_substitution));
   const bool may_assign = operation.ends_with('=');
   const bool assigns = may_assign && assigns_unshown(parameter.name, word.text);
   if (is_expanded_again || assigns) reading_.unshown.push_back(span);

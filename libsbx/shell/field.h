@@ -20,6 +20,10 @@ struct Field {
   std::optional<std::string> process_output;  // what it gives, where that is constant
 
   bool is_known() const { return !has_mark(text); }
+  // Whether it may be names of files, of any letters.
+  bool gives_file_names() const {
+    return has_glob && text.find_first_of("*?") != std::string::npos;
+  }
 };
 
 // What a program is called by: the part of its path behind the last slash; nullopt: not known.

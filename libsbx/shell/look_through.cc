@@ -192,7 +192,7 @@ void Walker::follow_text(const Run& run, const Frame& inner, const Text& input) 
   if (!is_bounded(run.text.text)) add_unknown(run.text.span, kTextUnknown);
   const bool has_more = run.has_more_words || inner.is_unbounded;
   if (has_more) given_[kPositional].insert(kAnything);
-  for (const Field& word : run.words) add_names(word.text, given_[kPositional]);
+  for (const Field& word : run.words) add_names(word, given_[kPositional]);
   scope_.has_own_name = run.words.empty() && !has_more;
   if (!has_more) {
     scope_.positional.emplace(1, std::string(1, kSelf));  // the first word is the shell's name

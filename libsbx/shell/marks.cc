@@ -40,6 +40,11 @@ std::string hole() { return {kHole}; }
 
 bool has_mark(std::string_view text) { return std::any_of(text.begin(), text.end(), is_mark); }
 
+bool may_be_text(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return is_mark(c) && c != kName && c != kMaybe; });
+}
+
 std::string without_marks(std::string_view given) {
   std::string out(given);
   std::replace_if(out.begin(), out.end(), is_mark, kHole);

@@ -39,6 +39,9 @@ inline bool has_hole(std::string_view text) {
 inline bool is_bounded(std::string_view text) {
   return !has_hole(text) && text.find(kComponent) == std::string_view::npos;
 }
+// Whether any letters at all may stand for a part of it: for one that is a name or a number they
+// may not.
+bool may_be_text(std::string_view text);
 // What another shell reads as its text: what is not bounded may be anything there.
 std::string as_script(std::string_view text);
 

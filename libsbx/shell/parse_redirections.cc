@@ -32,7 +32,8 @@ bool Parser::parse_redirection(std::vector<RedirectionNode>& redirections) {
       ++end;
     if (end == pos_ + 1 || end >= limit_ || text_[end] != '}' || !at_operator(end + 1))
       return false;
-    tree_.assigned.emplace_back(text_.substr(pos_ + 1, end - pos_ - 1));
+    redirection.variable = text_.substr(pos_ + 1, end - pos_ - 1);
+    tree_.assigned.push_back(redirection.variable);
     redirection.fd = kFirstNamedFd;
     pos_ = end + 1;
   } else {

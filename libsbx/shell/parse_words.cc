@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "shell/ansi_c.h"
+#include "shell/marks.h"
 #include "shell/parser_impl.h"
 
 namespace sbx::shell {
@@ -175,16 +176,23 @@ void Parser::parse_double_quotes(std::vector<Part>& parts) {
   end_part(parts, begin);
 }
 
-// @(a|b) and the like: a pattern, whatever it holds.
+// @(a|b) and the like, of which no more is kept than that it is a pattern, and what runs in it.
 void Parser::parse_glob_group(std::vector<Part>& parts) {
   const std::size_t begin = pos_;
   pos_ += 2;
-  add_text(parts, PartKind::kLiteral, begin, text_.substr(begin, 2));
-  parse_parts(Stop::kGlob, parts);
-  const std::size_t end = pos_;
+  std::vector<Part> inside;
+  parse_parts(Stop::kGlob, inside);
   if (failed_) return;
   expect(')', "a pattern group is not closed");
-  add_text(parts, PartKind::kLiteral, end, ")");
+  const std::string_view group = text_.substr(begin, pos_ - begin);
+  const bool may_be_parent =
+      group.find("(.") != std::string_view::npos || group.find("|.") != std::string_view::npos;
+  add_text(parts, PartKind::kLiteral, begin, may_be_parent ? ".*" : "*");
+  for (Part& part : inside) {
+    if (part.kind == PartKind::kLiteral || part.kind == PartKind::kQuoted) continue;
+    parts.push_back(std::move(part));
+    add_text(parts, PartKind::kLiteral, begin, {&kHole, 1});
+  }
 }
 
 void Parser::parse_process(std::vector<Part>& parts) {

@@ -54,9 +54,9 @@ void Walker::note_gap(const SyntaxNode& node, Command& command) {
 std::vector<Field> Walker::expand_operands(const SyntaxNode& node) {
   std::vector<Field> fields;
   bool declares = false;
+  std::string program;
   are_given_ = false;
   for (const WordNode& word : node.words) {
-    std::string text;
     const bool assigns =
         declares && !word.parts.empty() && word.parts[0].kind == PartKind::kLiteral &&
         is_name(word.parts[0].text.substr(0, word.parts[0].text.find_first_of("+="))) &&
@@ -70,9 +70,10 @@ std::vector<Field> Walker::expand_operands(const SyntaxNode& node) {
       const std::size_t before = fields.size();
       expand_word(word, fields);
       for (std::size_t i = before; declares && i < fields.size(); ++i) note_given(fields[i].text);
+      note_argument(program, word, before == 1, std::span(fields).subspan(before));
     }
-    if (&word == &node.words[0]) {
-      declares = plain_text(word, text) && is_one_of(text, kDeclarations);
+    if (&word == &node.words[0] && plain_text(word, program)) {
+      declares = is_one_of(program, kDeclarations);
     }
     if (stopped_) break;
   }
@@ -88,6 +89,9 @@ std::vector<Redirection> Walker::expand_redirections(const std::vector<Redirecti
     redirection.span = whole_.value_or(node.span);
     redirection.kind = node.kind;
     redirection.fd = node.fd;
+    if (is_element(node.variable)) {
+      add_names(node.variable, evaluated(redirection.span));
+    }
     const Field target = expand_single(node.target);
     redirection.target = to_word(target);
     if (node.fd == 0) {
@@ -199,7 +203,7 @@ Text Walker::walk_simple(const SyntaxNode& node, const Frame& frame, const Text&
   if (calls) scope_.forget("*");
   // What may be $1 and on.
   if (calls || functions_.contains(name) || is_listed(name, "set . source")) {
-    for (std::size_t i = 1; i < words.size(); ++i) add_names(words[i].text, given_[kPositional]);
+    for (std::size_t i = 1; i < words.size(); ++i) add_names(words[i], given_[kPositional]);
   }
   suppose_call(words, frame, input);
   if (program) {
@@ -245,7 +249,11 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
     scope_.doubt("PWD", true);
   } else if (*program == "let") {
     for (std::size_t i = 1; i < words.size(); ++i) {
-      add_names(words[i].text, evaluated(words[i].span));
+      Names& names = evaluated(words[i].span);
+      // The pattern in `let m=2*n` is not meant to be one.
+      const bool is_bare = words[i].text.find_first_not_of("*?") == std::string::npos;
+      if (words[i].has_glob && is_bare) names.insert(kAnything);
+      add_names(words[i].text, names);
       if (words[i].is_known()) {
         apply_arithmetic(words[i].text);
       } else {

@@ -68,6 +68,7 @@ struct RedirectionNode {
   Span span;
   RedirectionKind kind = RedirectionKind::kRead;
   int fd = -1;
+  std::string variable;      // {NAME}> {NAME[index]}>
   bool is_document = false;  // << <<-
   bool is_string = false;    // <<<
   WordNode target;

@@ -13,6 +13,8 @@ namespace sbx::shell {
 // As the shell expands once more what it has taken from quotes.
 bool holds_substitution(std::string_view text);
 bool holds_subscript(std::string_view text);
+// The same of a value that only the run tells.
+bool may_hold_substitution(std::string_view text);
 
 bool assigns_unshown(std::string_view name, std::string_view value);
 // NAME[…] whose subscript is no plain number.

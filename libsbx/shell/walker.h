@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -40,6 +41,7 @@ class FieldBuilder;
 using Names = std::set<std::string>;
 inline constexpr const char* kAnything = "";
 void add_names(std::string_view text, Names& names);
+void add_names(const Field& field, Names& names);
 inline constexpr const char* kEvaluated = "(";  // in given_: all that is evaluated
 inline constexpr const char* kMapMark = "[]";   // behind the name of an array with names for keys
 
@@ -144,6 +146,8 @@ class Walker {
   void note_given(std::string_view text);  // NAME=value
   void note_parameter(const Parameter& parameter, const Value& value, bool is_known);
   void note_test(const std::vector<WordNode>& words);
+  void note_argument(std::string_view program, const WordNode& word, bool is_first,
+                     std::span<const Field> fields);
   // Where the names go of what is evaluated here.
   Names& evaluated(Span span);
   bool is_map(const std::string& array) const;
@@ -151,6 +155,7 @@ class Walker {
 
   // expand.cc: words.
   void expand_word(const WordNode& word, std::vector<Field>& fields);
+  void add_word(const WordNode& word, std::vector<Field>& fields);
   Field expand_single(const WordNode& word);
   std::string expand_quoted(const std::vector<Part>& parts);
   Text substitute(const Part& part);
