@@ -385,6 +385,25 @@ class LayerDiff {
            any_glob_holds(action_.hidden_globs, path) || any_glob_holds(state_.hidden_globs, path);
   }
 
+  struct LeftOut {
+    std::size_t gits_own = 0;
+    std::size_t hidden = 0;
+    std::size_t refused = 0;
+    std::size_t unreadable = 0;
+    std::size_t unsaid = 0;
+  };
+
+  void note(const LeftOut& left_out) {
+    const auto add = [this](std::size_t count, const char* what) {
+      if (count > 0) note_ += std::to_string(count) + " changes " + what + "\n";
+    };
+    add(left_out.gits_own, "in .git are left out");
+    add(left_out.hidden, "of hidden files are left out");
+    add(left_out.refused, "under names that git refuses are left out");
+    add(left_out.unreadable, "of files that cannot be read are left out");
+    add(left_out.unsaid, "that no patch carries are left out: --stat names them");
+  }
+
   Result<std::string> patch(std::size_t root) {
     Sides sides;
     SBX_CHECK_OK(sides.open());
@@ -394,20 +413,16 @@ class LayerDiff {
     SBX_CHECK_OK(others.open());
     const OwnedFd real = open_root(state_, root);
     std::size_t left = kMostOfAll;
-    std::size_t left_out = 0;
-    std::size_t hidden = 0;
-    std::size_t refused = 0;
-    std::size_t unreadable = 0;
-    std::size_t left_unsaid = 0;
+    LeftOut left_out;
     std::string lines;
     for (const auto& [key, touched] : touched_) {
       if (key.first != root || !is_chosen(absolute_path(state_, key))) continue;
       if (is_gits_own(key.second)) {
-        ++left_out;
+        ++left_out.gits_own;
         continue;
       }
       if (is_hidden(key)) {
-        ++hidden;
+        ++left_out.hidden;
         continue;
       }
       Result<Blob> was = real_blob(real.get(), key.second, left);
@@ -420,17 +435,17 @@ class LayerDiff {
       const Blob before = std::move(was).value();
       const Blob after = std::move(is).value();
       if (before.is_unreadable) {
-        ++unreadable;
+        ++left_out.unreadable;
         continue;
       }
       if (before.mode == after.mode && before.bytes == after.bytes) {
         const std::string line = unsaid(key, touched);
         lines += line;
-        if (!line.empty()) ++left_unsaid;
+        if (!line.empty()) ++left_out.unsaid;
         continue;
       }
       if (!names_.takes(key.second, before.mode) || !names_.takes(key.second, after.mode)) {
-        ++refused;
+        ++left_out.refused;
         continue;
       }
       const bool is_other =
@@ -439,27 +454,13 @@ class LayerDiff {
       SBX_CHECK_OK(its.add(false, key.second, before));
       SBX_CHECK_OK(its.add(true, key.second, after));
     }
-    if (left_out > 0) {
-      note_ += std::to_string(left_out) + " changes in .git are left out\n";
-    }
-    if (hidden > 0) {
-      note_ += std::to_string(hidden) + " changes of hidden files are left out\n";
-    }
-    if (refused > 0) {
-      note_ += std::to_string(refused) + " changes under names that git refuses are left out\n";
-    }
-    if (unreadable > 0) {
-      note_ += std::to_string(unreadable) + " changes of files that cannot be read are left out\n";
-    }
     SBX_TRY(std::string text, sides.patch(action_.stat, true));
     if (!others.is_empty()) {
       SBX_TRY(const std::string more, others.patch(action_.stat, false));
       text += more;
     }
-    if (left_unsaid > 0 && !action_.stat) {
-      note_ += std::to_string(left_unsaid) +
-               " changes that no patch carries are left out: --stat names them\n";
-    }
+    if (action_.stat) left_out.unsaid = 0;
+    note(left_out);
     return action_.stat ? text + lines : text;
   }
 

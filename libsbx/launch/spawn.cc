@@ -113,6 +113,50 @@ long clone_child(const SpawnRequest& request, int* pidfd) {
   return pid;
 }
 
+// What the child reads, in memory of its own from the clone on; it must not allocate.
+struct ChildMemory {
+  explicit ChildMemory(const LaunchPlan& plan)
+      : argv(pointers(plan.argv, 1)),
+        envp(pointers(plan.environment)),
+        executables(pointers(plan.executables)),
+        stack(new char[kStackSize]) {}
+
+  // Without what only the launch knows: descriptors, and what is shared with the child.
+  void fill(const SpawnRequest& request, ChildContext& out) {
+    const LaunchPlan& plan = request.plan;
+    for (const OwnedFd& tree : trees) tree_fds.push_back(tree.get());
+    // The child writes to its own copy only.
+    out.ops = const_cast<Op*>(plan.ops.data());
+    out.op_count = static_cast<std::uint32_t>(plan.ops.size());
+    out.arena = plan.arena.data();
+    out.arena_size = plan.arena.size();
+    out.trees = tree_fds.data();
+    out.has_pid_namespace = plan.has_pid_namespace;
+    out.bounds_pids =
+        std::any_of(plan.limits.begin(), plan.limits.end(),
+                    [](const LimitReport& report) { return report.limit == Limit::kPids; });
+    out.has_user_namespace = (plan.clone_flags & CLONE_NEWUSER) != 0;
+    out.passes_through = plan.passes_through;
+    out.keeper = request.keeper;
+    out.own = request.own;
+    out.filter = plan.filter.data();
+    out.filter_size = static_cast<unsigned short>(plan.filter.size());
+    out.argv = argv.data() + 1;
+    out.envp = envp.data();
+    out.executables = executables.data();
+    out.stack = stack.get();
+    // The stack grows down from an address that must be 16-byte aligned on aarch64.
+    out.stack_size = kStackSize - 16;
+  }
+
+  std::vector<char*> argv;
+  std::vector<char*> envp;
+  std::vector<char*> executables;
+  std::unique_ptr<char[]> stack;  // not cleared: a page is paid for when it is touched
+  std::vector<OwnedFd> trees;
+  std::vector<int> tree_fds;
+};
+
 }  // namespace
 
 Spawned::Spawned(Spawned&& other) noexcept
@@ -150,51 +194,22 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   const OwnedFd child_lifeline(lifeline[0]);
   spawned.lifeline.reset(lifeline[1]);
 
-  OwnedFd copies[3];
-  const int wanted[3] = {request.stdin_fd, request.stdout_fd, request.stderr_fd};
+  ChildMemory memory(plan);
+  SBX_TRY(memory.trees, mapped_trees(plan));
   ChildContext context;
-  for (int i = 0; i < 3 && !plan.passes_through; ++i) {
-    SBX_TRY(context.standard[i], above_standard(wanted[i], copies[i]));
-  }
-  std::vector<char*> argv = pointers(plan.argv, 1);
-  std::vector<char*> envp = pointers(plan.environment);
-  std::vector<char*> executables = pointers(plan.executables);
-  // Not cleared: a page is paid for when it is touched.
-  const std::unique_ptr<char[]> stack(new char[kStackSize]);
-
-  // The child writes to its own copy only.
-  context.ops = const_cast<Op*>(plan.ops.data());
-  context.op_count = static_cast<std::uint32_t>(plan.ops.size());
-  context.arena = plan.arena.data();
-  context.arena_size = plan.arena.size();
+  memory.fill(request, context);
   context.state = spawned.state;
   context.slot = spawned.slot;
   context.control = child_control.get();
   context.lifeline = child_lifeline.get();
-  SBX_TRY(const std::vector<OwnedFd> trees, mapped_trees(plan));
-  std::vector<int> tree_fds(trees.size());
-  std::transform(trees.begin(), trees.end(), tree_fds.begin(),
-                 [](const OwnedFd& tree) { return tree.get(); });
-  context.trees = tree_fds.data();
+  OwnedFd copies[3];
+  const int wanted[3] = {request.stdin_fd, request.stdout_fd, request.stderr_fd};
+  for (int i = 0; i < 3 && !plan.passes_through; ++i) {
+    SBX_TRY(context.standard[i], above_standard(wanted[i], copies[i]));
+  }
   std::vector<int> kept = {0, 1, 2, context.control, context.lifeline};
   kept.insert(kept.end(), std::begin(context.standard), std::end(context.standard));
-  kept.insert(kept.end(), tree_fds.begin(), tree_fds.end());
-  context.has_pid_namespace = plan.has_pid_namespace;
-  context.bounds_pids =
-      std::any_of(plan.limits.begin(), plan.limits.end(),
-                  [](const LimitReport& report) { return report.limit == Limit::kPids; });
-  context.has_user_namespace = (plan.clone_flags & CLONE_NEWUSER) != 0;
-  context.passes_through = plan.passes_through;
-  context.keeper = request.keeper;
-  context.own = request.own;
-  context.filter = plan.filter.data();
-  context.filter_size = static_cast<unsigned short>(plan.filter.size());
-  context.argv = argv.data() + 1;
-  context.envp = envp.data();
-  context.executables = executables.data();
-  context.stack = stack.get();
-  // The stack grows down from an address that must be 16-byte aligned on aarch64.
-  context.stack_size = kStackSize - 16;
+  kept.insert(kept.end(), memory.tree_fds.begin(), memory.tree_fds.end());
 
   int pidfd = -1;
   const long pid = clone_child(request, &pidfd);

@@ -144,67 +144,69 @@ std::string what_shows(const std::string& directory, const std::string& home) {
   return "--ro " + directory + " shows it";
 }
 
-}  // namespace
-
-void add_degradations(LaunchPlan& plan, const PlanInput& input) {
-  plan.warnings = input.policy.run.warnings;
-  const View& view = input.view;
+void warn_of_paths(const View& view, const std::string& home, std::vector<std::string>& out) {
   for (const Link& link : view.left_out) {
     if (std::find(view.hidden_path.begin(), view.hidden_path.end(), link.path) !=
         view.hidden_path.end())
       continue;
-    plan.warnings.push_back("filesystem.roots: " + link.path + " is a symlink to " + link.target +
-                            " and is not shown; --ro with its target shows that");
+    out.push_back("filesystem.roots: " + link.path + " is a symlink to " + link.target +
+                  " and is not shown; --ro with its target shows that");
   }
   for (const std::string& directory : view.hidden_path) {
     // A root is no symlink, nor below one: what it leads to is.
     const auto link = std::find_if(view.left_out.rbegin(), view.left_out.rend(),
                                    [&](const Link& known) { return known.path == directory; });
-    plan.warnings.push_back(
-        "PATH: " + directory + " is not shown inside; " +
-        (link == view.left_out.rend()
-             ? what_shows(directory, input.facts.home)
-             : "it leads to " + link->target + ": --ro " + link->target + " shows it there"));
+    out.push_back("PATH: " + directory + " is not shown inside; " +
+                  (link == view.left_out.rend() ? what_shows(directory, home)
+                                                : "it leads to " + link->target + ": --ro " +
+                                                      link->target + " shows it there"));
   }
   for (const ViewRoot& root : view.roots) {
     if (!root.is_managed || root.access == Access::kReadWrite) continue;
     const bool is_hidden = root.access == Access::kNone;
-    plan.warnings.push_back("filesystem: " + root.node.path +
-                            (is_hidden ? " hidden by " : " made read-only by ") + root.where);
+    out.push_back("filesystem: " + root.node.path +
+                  (is_hidden ? " hidden by " : " made read-only by ") + root.where);
   }
   for (const std::string& path : view.seen_elsewhere) {
-    plan.warnings.push_back(
-        "filesystem.roots: " + path +
-        " is hidden by this name alone, and the file has others (hard links, see "
-        "find -samefile): hide those too, or make it a file of one name");
+    out.push_back("filesystem.roots: " + path +
+                  " is hidden by this name alone, and the file has others (hard links, see "
+                  "find -samefile): hide those too, or make it a file of one name");
   }
   for (const std::string& path : view.held_by_name) {
-    plan.warnings.push_back(
-        "filesystem.protect: " + path +
-        " is protected by this name alone, and the file has others (hard links, see "
-        "find -samefile): protect those too, or make it a file of one name");
+    out.push_back("filesystem.protect: " + path +
+                  " is protected by this name alone, and the file has others (hard links, see "
+                  "find -samefile): protect those too, or make it a file of one name");
   }
   for (const std::string& path : view.not_writable) {
-    plan.warnings.push_back("filesystem.roots: " + path +
-                            " is another user's, and a command of root's, which has no "
-                            "capabilities, may write there no more than others may; run sbx-run as "
-                            "its owner (setpriv, sudo -u), or chown it");
+    out.push_back("filesystem.roots: " + path +
+                  " is another user's, and a command of root's, which has no "
+                  "capabilities, may write there no more than others may; run sbx-run as "
+                  "its owner (setpriv, sudo -u), or chown it");
   }
+}
+
+void warn_of_git(const View& view, std::vector<std::string>& out) {
   for (const Link& include : view.git_included) {
-    plan.warnings.push_back("git: not taken inside: " + include.path + " includes from " +
-                            include.target);
+    out.push_back("git: not taken inside: " + include.path + " includes from " + include.target);
   }
   for (const Link& hidden : view.git_hidden) {
-    plan.warnings.push_back("git: not taken inside: " + hidden.path + " is hidden by " +
-                            hidden.target);
+    out.push_back("git: not taken inside: " + hidden.path + " is hidden by " + hidden.target);
   }
-  if (input.view.git_is_above) {
-    for (const std::string& path : input.view.git_shown) {
-      plan.warnings.push_back("git: " + path +
-                              " is shown, since the workspace lies in its repository; the files "
-                              "above the workspace are not, and git takes them for deleted");
+  if (view.git_is_above) {
+    for (const std::string& path : view.git_shown) {
+      out.push_back("git: " + path +
+                    " is shown, since the workspace lies in its repository; the files "
+                    "above the workspace are not, and git takes them for deleted");
     }
   }
+}
+
+}  // namespace
+
+void add_degradations(LaunchPlan& plan, const PlanInput& input) {
+  plan.warnings = input.policy.run.warnings;
+  warn_of_paths(input.view, input.facts.home, plan.warnings);
+  warn_of_git(input.view, plan.warnings);
   const Made made{plan, input};
   if (allows_nested_namespaces(made.sandbox) && !made.is_nested()) {
     plan.warnings.push_back(
