@@ -7,9 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstddef>
 #include <cstdlib>
+
+#include "base/paths.h"
 
 namespace sbx {
 
@@ -20,6 +24,35 @@ Result<std::string> real_path(const std::string& path) {
                                                          &std::free);
   if (real != nullptr) return std::string(real.get());
   return call_failed(ErrorCode::kPathNotFound, "realpath(" + path + ")");
+}
+
+std::string real_destination(const std::string& path) {
+  static constexpr int kMostLinks = 40;  // the kernel's own bound
+  std::string there = path;
+  std::vector<std::string> missing;  // behind it, the last one first
+  for (int links = 0; links < kMostLinks;) {
+    Result<std::string> real = real_path(there);
+    if (real.ok()) {
+      std::string out = std::move(real).value();
+      for (auto part = missing.rbegin(); part != missing.rend(); ++part) {
+        out = *part == ".." ? std::string(parent_of(out)) : join_path(out, *part);
+      }
+      return out;
+    }
+    if (!is_missing(real.error().sys_errno)) return "";
+    std::array<char, PATH_MAX> target{};
+    const ssize_t size = readlink(there.c_str(), target.data(), target.size());
+    if (size > 0) {
+      ++links;
+      const std::string text(target.data(), static_cast<std::size_t>(size));
+      there = text.front() == '/' ? text : join_path(parent_of(there), text);
+      continue;
+    }
+    const std::string_view name = name_part(there);
+    if (!name.empty() && name != ".") missing.emplace_back(name);
+    there = parent_of(there);
+  }
+  return "";
 }
 
 std::string real_start(const std::string& path) {

@@ -19,6 +19,9 @@ namespace sbx {
 
 // With every symlink resolved, as realpath(3). Errors: kPathNotFound with realpath's errno.
 Result<std::string> real_path(const std::string& path);
+// Where `path` leads, or what would be made by that name: symlinks are followed where they lead to
+// nothing yet, too. Empty: that cannot be told.
+std::string real_destination(const std::string& path);
 
 // With symlinks resolved as far as it is there.
 std::string real_start(const std::string& path);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "guard/named.h"
 #include "guard/rule.h"
 #include "shell/arguments.h"
+#include "shell/scope.h"
 
 namespace sbx::guard {
 namespace {
@@ -87,7 +89,12 @@ Result<Judgement> judge(const Policy& policy, const Request& request) {
   SBX_TRY(out.cwd, request_cwd(policy, request));
   const bool is_shell = request.argv.empty();
   const std::string text = is_shell ? request.command : joined(request.argv);
-  shell::Reading reading = is_shell ? shell::read_shell(text) : shell::read_argv(request.argv);
+  // The operator's counts where it stands in the place of what any shell has.
+  std::map<std::string, std::string> environment = policy.run.environment.set;
+  std::erase_if(environment, [](const auto& each) { return !shell::has_default(each.first); });
+  for (const auto& [name, value] : request.env) environment.insert_or_assign(name, value);
+  shell::Reading reading =
+      is_shell ? shell::read_shell(text, environment) : shell::read_argv(request.argv, environment);
   Places places(policy, request, out.cwd);
   const DirectoryMap directories(reading, text, places, out.cwd);
   for (std::size_t i = 0; i < reading.commands.size(); ++i)

@@ -164,7 +164,8 @@ class Looker {
   // read: git executes that all the same, and needs no list of a directory.
   OwnedFd open_file(std::string path, std::uint64_t flags) {
     OwnedFd fd = open_exactly(path, flags);
-    if (!fd.is_open() && (errno == ELOOP || errno == EXDEV)) {
+    // Of a directory that is wanted, and no symlink to one, the kernel says ENOTDIR.
+    if (!fd.is_open() && (errno == ELOOP || errno == EXDEV || errno == ENOTDIR)) {
       const std::optional<std::string> target = real(path);
       if (!target) return {};
       path = *target;

@@ -223,8 +223,10 @@ class Resolver {
     const ssize_t size = readlink(link.path.c_str(), text.data(), text.size());
     if (size < 0) return note_failure("readlink", link.path, errno, failure_);
     text.resize(static_cast<std::size_t>(size));
-    const std::string target = resolve(text, parent_of(link.path));
+    std::string target = resolve(text, parent_of(link.path));
     add(link, root, parents, report_missing, target.empty());
+    // What is made there by its own name would be found by this one.
+    if (target.empty()) target = real_destination(link.path);
     if (!target.empty()) protect_at(target, rest, report_missing);
   }
 

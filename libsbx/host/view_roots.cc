@@ -430,6 +430,10 @@ class Roots {
         if (!is_missing(error) && error != EACCES && error != ELOOP) {
           looks_.fail("realpath", root.node.path, error);
         }
+        const std::string later = is_missing(error) ? real_destination(root.node.path) : "";
+        if (!later.empty() && (is_secret_source(root.where) || is_shown(later))) {
+          view_.absent.push_back({looks_.at(later), Access::kNone, root.where});
+        }
         continue;
       }
       const std::string& target = real.value();

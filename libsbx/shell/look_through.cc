@@ -15,8 +15,6 @@
 namespace sbx::shell {
 namespace {
 
-constexpr const char* kTextUnknown = "the text that a shell runs is made at run time";
-
 bool is_standard_input(std::string_view path) {
   return path == "/dev/stdin" || path == "/dev/fd/0" || path == "/proc/self/fd/0" || path == "-";
 }
@@ -43,7 +41,8 @@ bool moves_its_program(const std::vector<Field>& words) {
 
 }  // namespace
 
-// NAME=value for another program, by env and its like: that name is not what this shell has.
+// What env and its like give another program, or keep from it: that name is not what this shell
+// has.
 void Walker::note_environment(const std::vector<Field>& words) {
   for (const Field& word : words) {
     const std::size_t equals = word.text.find('=');
@@ -52,6 +51,24 @@ void Walker::note_environment(const std::vector<Field>& words) {
     if (!are_given_) note_given(word.text);
     scope_.touch(word.text.substr(0, equals));
   }
+  const auto program = program_name(words[0]);
+  const bool is_env = program == "env";
+  if (!is_env && program != "exec" && program != "export") return;
+  Options options(words, is_env ? "uCS" : "a", is_env ? "unset chdir split-string" : "");
+  while (const auto option = options.next()) {
+    const std::string_view name = option->name;
+    const bool unsets = name == "u" || name == "unset";
+    if (unsets && option->value && !has_mark(*option->value)) {
+      scope_.touch(std::string(*option->value));
+    } else if (unsets || (is_env && (name == "i" || name == "ignore-environment")) ||
+               (program == "exec" && name == "c")) {
+      scope_.forget_defaults();
+    } else if (program == "export" && name == "n") {
+      for (const Field& word : words) scope_.touch(word.text);
+    }
+  }
+  if (is_env && options.at() < words.size() && words[options.at()].text == "-")
+    scope_.forget_defaults();
 }
 
 // The words that xargs and parallel make of what they read; nullopt: not known.
@@ -127,12 +144,13 @@ void Walker::follow(const Run& run, const Frame& frame, const Text& input, bool 
   if (run.kind == RunKind::kSource) return follow_source(run, inner, input);
   const bool is_input = run.kind == RunKind::kInput;
   if (is_input && !input) {
-    if (frame.stage > 0 || frame.has_more_words) add_unknown(run.text.span, kTextUnknown);
+    if (frame.stage > 0 || frame.has_more_words) add_unknown_text(run.text.span);
     return;
   }
   // What stays within a shell of its own.
   const Scope::Mark mark = scope_.mark();
   if (run.kind == RunKind::kLater) {
+    if (!is_bounded(run.text.text)) add_unknown_text(run.text.span);
     scope_.forget("*");
     scope_.enter_later();
     Scope::Names wanted = scope_.begin_function();
@@ -189,7 +207,7 @@ void Walker::follow_words(const Run& run, const Frame& frame, const Frame& inner
 }
 
 void Walker::follow_text(const Run& run, const Frame& inner, const Text& input) {
-  if (!is_bounded(run.text.text)) add_unknown(run.text.span, kTextUnknown);
+  if (!is_bounded(run.text.text)) add_unknown_text(run.text.span);
   const bool has_more = run.has_more_words || inner.is_unbounded;
   if (has_more) given_[kPositional].insert(kAnything);
   for (const Field& word : run.words) add_names(word, given_[kPositional]);
@@ -214,7 +232,7 @@ void Walker::follow_text(const Run& run, const Frame& inner, const Text& input) 
 
 void Walker::follow_here(const Run& run, const Frame& inner, const Text& input) {
   const bool is_open = !is_bounded(run.text.text);
-  if (is_open) add_unknown(run.text.span, kTextUnknown);
+  if (is_open) add_unknown_text(run.text.span);
   read_script(run.text.text, run.text.span, inner, input);
   if (is_open) scope_.forget(kEveryNameAnew);
 }
@@ -224,7 +242,7 @@ void Walker::follow_file(const Run& run, const Frame& inner, const Text& input) 
   if (const Text text = text_behind(run.text, input)) {
     read_script(*text, run.text.span, inner, std::nullopt);
   } else if (!is_known_file(run.text)) {
-    add_unknown(run.text.span, kTextUnknown);
+    add_unknown_text(run.text.span);
   }
 }
 
@@ -232,11 +250,11 @@ void Walker::follow_source(const Run& run, const Frame& inner, const Text& input
   if (const Text text = text_behind(run.text, input)) {
     read_script(*text, run.text.span, inner, std::nullopt);
   } else {
-    reading_.unshown.push_back(run.text.span);
     if (is_known_file(run.text)) {
+      reading_.unshown.push_back(run.text.span);
       reading_.read_in.push_back(run.text.span);
     } else {
-      add_unknown(run.text.span, kTextUnknown);
+      add_unknown_text(run.text.span);
     }
   }
   if (run.text.is_process && run.text.process_output) return;
@@ -245,6 +263,11 @@ void Walker::follow_source(const Run& run, const Frame& inner, const Text& input
     scope_.distrust(kEveryNameAnew);  // the tree does not say that this assigns
   }
   scope_.forget(kEveryNameAnew);
+}
+
+void Walker::add_unknown_text(Span span) {
+  add_unknown(span, "the text that a shell runs is made at run time");
+  reading_.unshown.push_back(span);
 }
 
 // Whether the text itself may have made the file that is read in, as far as its name tells.
@@ -300,6 +323,16 @@ void Walker::read_script(std::string_view text, Span span, const Frame& frame, c
   if (!is_later || !spend(tree.assigned.size())) return;
   for (const std::string& name : tree.assigned) {
     if (name != kEveryName) scope_.distrust(name);
+  }
+}
+
+void Walker::assume(const std::map<std::string, std::string>& environment) {
+  for (const auto& [name, given] : environment) {
+    if (name == "IFS") continue;  // a shell does not take it from there
+    const std::string value = without_marks(given);
+    add_names(value, given_[name]);
+    scope_.set(name, {{value}, false});
+    if (assigns_unshown(name, value)) reading_.unshown.push_back({});
   }
 }
 

@@ -29,16 +29,20 @@ Reading read_in_turns(Read read) {
 
 }  // namespace
 
-Reading read_shell(std::string_view text) {
+Reading read_shell(std::string_view text, const std::map<std::string, std::string>& environment) {
   std::string own;  // of a text that has marks
   if (has_mark(text.substr(0, kMaxText))) {
     own = without_marks(text);
     text = own;
   }
-  return read_in_turns([&](Walker& walker, Reading&) { walker.read_text(text); });
+  return read_in_turns([&](Walker& walker, Reading&) {
+    walker.assume(environment);
+    walker.read_text(text);
+  });
 }
 
-Reading read_argv(const std::vector<std::string>& argv) {
+Reading read_argv(const std::vector<std::string>& argv,
+                  const std::map<std::string, std::string>& environment) {
   static constexpr std::size_t kMaxBytes = 8u << 20;
   bool is_whole = true;
   std::vector<Field> words;
@@ -55,6 +59,7 @@ Reading read_argv(const std::vector<std::string>& argv) {
     words.push_back(std::move(word));
   }
   return read_in_turns([&](Walker& walker, Reading& reading) {
+    walker.assume(environment);
     reading.complete = is_whole;
     if (!is_whole) reading.unknown.push_back({{}, "the arguments are too long to be read"});
     walker.read_words(words);

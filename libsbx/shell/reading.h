@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -117,10 +118,13 @@ struct Reading {
 
 // The text of `bash -c` or `sh -c`. At most 1 MiB is read, beyond it `complete` is false. Never
 // fails: what cannot be read is in `unknown`. Thread-safe.
-Reading read_shell(std::string_view text);
+// `environment`: what it begins with beside what any shell has.
+Reading read_shell(std::string_view text,
+                   const std::map<std::string, std::string>& environment = {});
 
 // A program with its arguments, without a shell: one command, and those that it runs. Spans count
 // in the arguments joined by single spaces.
-Reading read_argv(const std::vector<std::string>& argv);
+Reading read_argv(const std::vector<std::string>& argv,
+                  const std::map<std::string, std::string>& environment = {});
 
 }  // namespace sbx::shell

@@ -453,9 +453,10 @@ void add_others(const std::string& name, const Fields& words, Runs& runs) {
         add_text(runs, RunKind::kLater, name + " -C", part_of(*option->value_word, *option->value));
     }
   } else if (name == "trap") {
-    std::size_t first = 1;
-    if (words.size() > 1 && words[1].text == "--") ++first;
-    if (first + 1 < words.size() && !words[first].text.starts_with('-')) {
+    const bool has_dashes = words.size() > 1 && words[1].text == "--";
+    const std::size_t first = has_dashes ? 2 : 1;
+    if (first + 1 < words.size() && words[first].text != "-" &&
+        (has_dashes || !words[first].text.starts_with('-'))) {
       add_text(runs, RunKind::kLater, name, words[first]);
     }
   } else if (const Launcher* launcher = find_launcher(name)) {

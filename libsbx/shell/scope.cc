@@ -52,13 +52,18 @@ const Value kWorkingDirectory = {{{kWorking}}, false};
 
 }  // namespace
 
+bool has_default(std::string_view name) {
+  return std::any_of(std::begin(kDefaults), std::end(kDefaults),
+                     [&](const Default& each) { return each.name == name; });
+}
+
 Scope::Scope() { entries_["PWD"] = {{{{kStart}}, false}, 0, true, true}; }
 
 const Value* Scope::find_default(const std::string& name) const {
   if (name == "PWD") return touched_.contains(name) ? nullptr : &kWorkingDirectory;
   const auto* one = std::find_if(std::begin(kDefaults), std::end(kDefaults),
                                  [&](const Default& each) { return each.name == name; });
-  if (one == std::end(kDefaults) || touched_.contains(name)) return nullptr;
+  if (one == std::end(kDefaults) || touched_.contains(name) || !has_defaults_) return nullptr;
   return one->value.items[0][0] == kName && !is_bash_ ? &kMaybeName : &one->value;
 }
 
@@ -219,6 +224,7 @@ void Scope::forget(const std::string& name) {
     if (!keeps_positional) positional.reset();
   } else if (name == "**") {
     forget("*");
+    forget_defaults();
     const bool keeps_name = has_own_name;
     enter_shell(kAnew | shell_, is_bash_);
     has_own_name = keeps_name;

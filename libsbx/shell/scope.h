@@ -25,6 +25,9 @@ struct Value {
 // that the body of a function takes from outside; under "NAME=": Scope::texts.
 using History = std::unordered_map<std::string, Value>;
 
+// Whether a shell has a value of that name where the text says nothing else.
+bool has_default(std::string_view name);
+
 class Scope {
  public:
   Scope();
@@ -63,6 +66,9 @@ class Scope {
   void end_supposing(const std::string& name) { supposed_.erase(name); }
   // The text says what it is, for another program.
   void touch(const std::string& name) { touched_.insert(name); }
+  // Nor is what a shell has where the text says nothing else known from here on.
+  void forget_defaults() { has_defaults_ = false; }
+  bool has_defaults() const { return has_defaults_; }
   // Another shell begins, which has no variables of this one but those that the environment has.
   void enter_shell(std::uint32_t id, bool is_bash);
   // What follows runs at another time: a function, a trap.
@@ -143,6 +149,7 @@ class Scope {
   std::uint32_t shell_ = 0;  // which shell of the text this is
   bool is_late_ = false;
   bool is_bash_ = true;
+  bool has_defaults_ = true;
   mutable bool wants_history_ = false;
 };
 

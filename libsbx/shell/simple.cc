@@ -223,7 +223,8 @@ Text Walker::walk_simple(const SyntaxNode& node, const Frame& frame, const Text&
   look_through(words, frame, program == "read" ? read_input : input, true);
   if (hides || hidden_ > hidden) suppose_values(node, frame, input);
   if (!prints) return "";
-  if (functions_.contains(name)) return std::nullopt;
+  // Without defaults any name may be a function's, of a text that is not known.
+  if (functions_.contains(name) || !scope_.has_defaults()) return std::nullopt;
   return constant_output(words, input, output_context());
 }
 

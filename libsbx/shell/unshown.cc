@@ -86,6 +86,7 @@ bool runs_unshown(const std::vector<Field>& words) {
     return any([&](const Field& field) {
       const std::string_view word = field.text;
       if (is_alias) return word.find('=') != word.npos;
+      if (row->builtin.starts_with("comp") && holds_substitution(word)) return true;  // -W
       return word.starts_with('-') && word.find(row->letter) != word.npos;
     });
   }

@@ -58,6 +58,8 @@ class Walker {
   bool wants_history() const { return scope_.wants_history(); }
   History take_history() { return scope_.take_history(); }
 
+  // What the environment has beside what any shell's has: as if the text began by assigning it.
+  void assume(const std::map<std::string, std::string>& environment);
   void read_text(std::string_view text);
   void read_words(const std::vector<Field>& words);
 
@@ -123,6 +125,7 @@ class Walker {
                    bool is_later = false);
   bool may_be_written(const Field& file);
   std::optional<std::vector<Field>> words_of_input(const Run& run, const Text& input);
+  void add_unknown_text(Span span);
   OutputContext output_context() const;
 
   // suppose.cc: what may also be run.

@@ -163,6 +163,23 @@ TEST(Files, TellWhatIsReadyAndWhatHasEnded) {
   EXPECT_FALSE(is_ready(ends[1], POLLOUT));  // closed
 }
 
+TEST(Files, TellWhereANameLeadsThatLeadsNowhereYet) {
+  const test::TempDir dir;
+  (void)dir.directory("d");
+  (void)dir.symlink("link", "d/made");
+  (void)dir.symlink("chain", dir.at("link"));
+  (void)dir.symlink("d/up", "../gone/../e");
+  (void)dir.symlink("loop", "loop");
+  const auto leads = [&](const char* name) { return real_destination(dir.at(name)); };
+  EXPECT_EQ(leads("d"), dir.at("d"));
+  EXPECT_EQ(leads("new/x"), dir.at("new/x"));
+  EXPECT_EQ(leads("link"), dir.at("d/made"));
+  EXPECT_EQ(leads("link/./x"), dir.at("d/made/x"));
+  EXPECT_EQ(leads("chain/x"), dir.at("d/made/x"));
+  EXPECT_EQ(leads("d/up"), dir.at("e"));
+  EXPECT_EQ(leads("loop"), "");
+}
+
 TEST(Hex, HasTwoDigitsAByte) {
   EXPECT_EQ(to_hex(std::string_view("\x00\x0f\xa5\xff", 4)), "000fa5ff");
   EXPECT_TRUE(is_hex("0123456789abcdef"));

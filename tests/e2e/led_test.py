@@ -2,7 +2,11 @@
 """What is shown under the caller's own name for it, where a symlink leads there."""
 
 import os
+import shutil
 import socket
+import subprocess
+import threading
+import time
 import unittest
 
 import harness
@@ -60,6 +64,58 @@ class Led(harness.Case):
             profile = self.profile({"name": "p", "extends": parent, "limits": {"tmp_mb": 0}})
             answer = self.out("echo runs", "--profile", profile, "--with", "git", env=self.environment)
             self.assertEqual(answer, "runs\n")
+
+
+class LedLater(harness.Case):
+    """Symlinks that lead nowhere yet: what is made there would be found by their names."""
+
+    def told(self, answer):
+        return {(d["operation"], os.path.relpath(d["target"], self.work)) for d in answer["denials"]}
+
+    def test_what_is_protected_is_so_where_it_leads(self):
+        profile = self.profile({"name": "p", "extends": "default",
+                                "filesystem": {"+protect": ["cfg/conf", "tool.rc", "dir/x", "far", "chain"]}})
+        for name, target in (("cfg/conf", "../newconf"), ("tool.rc", "other.rc"), ("dir", "made"), ("far", "a/../b/c"),
+                             ("chain", "one"), ("one", self.work + "/two")):
+            os.makedirs(os.path.dirname(f"{self.work}/{name}"), exist_ok=True)
+            os.symlink(target, f"{self.work}/{name}")
+        self.sh("echo x > newconf; echo x > other.rc; mkdir made; echo x > made/x; mkdir a b; echo x > b/c; echo x > two; "
+                "echo x > free", "--profile", profile)
+        for name in ("cfg/conf", "tool.rc", "dir/x", "far", "chain"):
+            self.assertFalse(os.path.exists(f"{self.work}/{name}"), name)
+        self.assertTrue(os.path.exists(self.work + "/free"))
+
+    def test_git_s_hooks_that_are_elsewhere_are_told_of(self):
+        for setting, link, target in (("", ".git/hooks", "../.githooks"), (".githooks", ".githooks", "tools/hooks")):
+            with self.subTest(link):
+                work = f"{self.work}/{link.replace('/', '-')}"
+                subprocess.run(["git", "init", "-q", work], check=True)
+                if setting:
+                    subprocess.run(["git", "-C", work, "config", "core.hooksPath", setting], check=True)
+                    os.makedirs(f"{work}/{target}")
+                else:
+                    shutil.rmtree(f"{work}/{link}", ignore_errors=True)
+                os.symlink(target, f"{work}/{link}")
+                hooks = target.removeprefix("../")
+                answer = self.sh(f"mkdir -p {hooks}; echo x > {hooks}/pre-commit; chmod +x {hooks}/pre-commit",
+                                 "--workspace", work)
+                self.assertIn(("git_redirected", os.path.relpath(f"{work}/{link}/pre-commit", self.work)),
+                              self.told(answer))
+
+    def test_what_is_hidden_is_so_where_it_leads(self):
+        os.symlink("later.env", self.work + "/.env")
+        def make():
+            while not os.path.exists(self.work + "/begun"):
+                time.sleep(0.01)
+            self.write("work/.env", "SECRET\n")  # through the link
+            time.sleep(0.3)
+            self.write("work/done", "")
+        thread = threading.Thread(target=make)
+        thread.start()
+        answer = self.sh(": > begun; until [ -e done ]; do sleep 0.01; done; cat later.env", "--hide", ".env", "--timeout", "20")
+        thread.join()
+        self.assertNotIn("SECRET", answer["stdout"])
+        self.assertIn(("mask_restored", "later.env"), self.told(answer))
 
 
 if __name__ == "__main__":

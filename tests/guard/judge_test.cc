@@ -51,6 +51,42 @@ TEST(Judge, ListsWhatIsAllowed) {
   }
 }
 
+// What a request sets is as untrusted as its text.
+TEST(Judge, TakesTheRequestsEnvironmentForAssigned) {
+  Policy listed = sample_policy();
+  listed.sandbox.commands.allow = std::vector<std::string>{"echo", "ls"};
+  const auto verdict = [](const Policy& policy, const char* command,
+                          std::map<std::string, std::string> env) {
+    Request request;
+    request.command = command;
+    request.env = std::move(env);
+    return judge(policy, request).value().verdict;
+  };
+  for (const char* command :
+       {"echo $((x))", "let x", "declare -i y=x", "echo ${!x}", "[[ x -eq 1 ]]", "echo ${x@P}"}) {
+    EXPECT_EQ(verdict(listed, command, {{"x", "a[$(id)]"}}), Verdict::kDeny) << command;
+    EXPECT_EQ(verdict(listed, command, {{"x", "1"}}), Verdict::kAllow) << command;
+  }
+  EXPECT_EQ(verdict(listed, "set -x; ls", {{"PS4", "$(id)"}}), Verdict::kDeny);
+  EXPECT_EQ(verdict(listed, "$x", {{"x", "id"}}), Verdict::kDeny);
+  EXPECT_EQ(verdict(listed, "$x", {{"x", "ls"}}), Verdict::kAllow);
+
+  Policy policy = sample_policy();
+  for (const char* name : {"USER", "LOGNAME", "HOSTNAME", "TMPDIR", "x"}) {
+    const std::string command = std::string("rm -rf /tmp/q-$") + name + "; rm -rf $" + name + "/q";
+    EXPECT_EQ(verdict(policy, command.c_str(), {{name, "/../../data/x"}}), Verdict::kAsk) << name;
+    policy.run.environment.set = {{name, "/../../data/x"}};
+    if (std::string_view(name) != "x") {
+      EXPECT_EQ(verdict(policy, command.c_str(), {}), Verdict::kAsk) << name;
+    }
+    policy.run.environment.set.clear();
+  }
+  EXPECT_EQ(verdict(policy, "rm -rf $TMPDIR/data/x", {{"TMPDIR", ""}}), Verdict::kAsk);
+  EXPECT_EQ(
+      verdict(policy, "rm -rf $TMPDIR/x /tmp/q-$USER", {{"TMPDIR", "/tmp/t"}, {"USER", "me"}}),
+      Verdict::kAllow);
+}
+
 TEST(Judge, AllowsNetworkCommandsOnlyWhereTheNetworkIsOn) {
   Policy policy = sample_policy();
   policy.sandbox.commands.allow = std::vector<std::string>{"cat"};
