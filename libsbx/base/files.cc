@@ -12,6 +12,9 @@
 #include <climits>
 #include <cstddef>
 #include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/paths.h"
 
