@@ -54,7 +54,7 @@ void Walker::note_environment(const std::vector<Field>& words) {
   const auto program = program_name(words[0]);
   const bool is_env = program == "env";
   if (!is_env && program != "exec" && program != "export") return;
-  Options options(words, is_env ? "uCS" : "a", is_env ? "unset chdir split-string" : "");
+  Options options(words, is_env ? "uCS" : "a", is_env ? " unset chdir split-string " : "");
   while (const auto option = options.next()) {
     const std::string_view name = option->name;
     const bool unsets = name == "u" || name == "unset";
@@ -150,7 +150,7 @@ void Walker::follow(const Run& run, const Frame& frame, const Text& input, bool 
   // What stays within a shell of its own.
   const Scope::Mark mark = scope_.mark();
   if (run.kind == RunKind::kLater) {
-    if (!is_bounded(run.text.text)) add_unknown_text(run.text.span);
+    note_text(run.text);
     scope_.forget("*");
     scope_.enter_later();
     Scope::Names wanted = scope_.begin_function();
@@ -207,7 +207,7 @@ void Walker::follow_words(const Run& run, const Frame& frame, const Frame& inner
 }
 
 void Walker::follow_text(const Run& run, const Frame& inner, const Text& input) {
-  if (!is_bounded(run.text.text)) add_unknown_text(run.text.span);
+  note_text(run.text);
   const bool has_more = run.has_more_words || inner.is_unbounded;
   if (has_more) given_[kPositional].insert(kAnything);
   for (const Field& word : run.words) add_names(word, given_[kPositional]);
@@ -231,10 +231,9 @@ void Walker::follow_text(const Run& run, const Frame& inner, const Text& input) 
 }
 
 void Walker::follow_here(const Run& run, const Frame& inner, const Text& input) {
-  const bool is_open = !is_bounded(run.text.text);
-  if (is_open) add_unknown_text(run.text.span);
+  note_text(run.text);
   read_script(run.text.text, run.text.span, inner, input);
-  if (is_open) scope_.forget(kEveryNameAnew);
+  if (!is_bounded(run.text.text)) scope_.forget(kEveryNameAnew);
 }
 
 // A file is like any other program.
@@ -268,6 +267,12 @@ void Walker::follow_source(const Run& run, const Frame& inner, const Text& input
 void Walker::add_unknown_text(Span span) {
   add_unknown(span, "the text that a shell runs is made at run time");
   reading_.unshown.push_back(span);
+}
+
+// Names of files are of any letters, and not known to be harmless in a text.
+void Walker::note_text(const Field& text) {
+  if (!is_bounded(text.text)) return add_unknown_text(text.span);
+  if (may_be_text(text.text)) reading_.unshown.push_back(text.span);
 }
 
 // Whether the text itself may have made the file that is read in, as far as its name tells.

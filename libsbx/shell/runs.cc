@@ -43,7 +43,7 @@ void split_string(const Field& word, std::string_view text, Fields& out) {
     const char c = text[i];
     if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
       finish();
-    } else if (c == quote) {
+    } else if (quote != 0 && c == quote) {  // a hole is a NUL
       quote = 0;
     } else if (quote == 0 && (c == '\'' || c == '"')) {
       quote = c;

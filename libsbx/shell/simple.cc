@@ -367,8 +367,8 @@ bool Walker::apply_read(const std::vector<Field>& words, const Text& input) {
   if (items.empty()) return false;
   Value value{{is_array ? items : std::vector<std::string>{join_values(items)}}, is_array};
   for (const std::string& each : names) {
+    for (const std::string& item : items) add_names(item, given_[each.substr(0, each.find('['))]);
     if (!is_name(each)) continue;
-    for (const std::string& item : items) add_names(item, given_[each]);
     scope_.set(each, value);
   }
   return true;

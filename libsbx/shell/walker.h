@@ -126,6 +126,7 @@ class Walker {
   bool may_be_written(const Field& file);
   std::optional<std::vector<Field>> words_of_input(const Run& run, const Text& input);
   void add_unknown_text(Span span);
+  void note_text(const Field& text);
   OutputContext output_context() const;
 
   // suppose.cc: what may also be run.
