@@ -265,8 +265,9 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
     const std::string name = words[1].text.size() > 2 ? words[1].text.substr(2)
                              : words.size() > 2       ? words[2].text
                                                       : "*";
-    given_[name.substr(0, name.find('['))].insert(kAnything);
-    scope_.forget(name);
+    const std::string variable = name.substr(0, name.find('['));
+    given_[variable].insert(kAnything);
+    scope_.forget(variable);
   }
 }
 
@@ -367,9 +368,13 @@ bool Walker::apply_read(const std::vector<Field>& words, const Text& input) {
   if (items.empty()) return false;
   Value value{{is_array ? items : std::vector<std::string>{join_values(items)}}, is_array};
   for (const std::string& each : names) {
-    for (const std::string& item : items) add_names(item, given_[each.substr(0, each.find('['))]);
-    if (!is_name(each)) continue;
-    scope_.set(each, value);
+    const std::string variable = each.substr(0, each.find('['));
+    for (const std::string& item : items) add_names(item, given_[variable]);
+    if (is_name(each)) {
+      scope_.set(each, value);
+    } else {
+      scope_.forget(variable);
+    }
   }
   return true;
 }
@@ -402,6 +407,7 @@ void Walker::apply_declaration(const std::vector<Field>& words) {
     if (is_map && conditions_ == 0) scope_.set(name + kMapMark, {});
     if (!is_name(name)) {
       scope_.forget("*");
+      scope_.forget(name.substr(0, name.find('[')));  // NAME[index]
     } else if (!is_plain) {
       scope_.distrust(name);
     } else if (equals != std::string::npos) {
