@@ -400,7 +400,9 @@ class Copier {
       copy_user_attributes(directory.from.fd(), directory.to.get());
     }
     if (directory.is_opened) (void)!fchmod(directory.from.fd(), directory.info.st_mode & 07777);
-    if (fchmod(directory.to.get(), directory.info.st_mode & 0777) != 0) {
+    // What is made in it has its group, or is its maker's alone to remove.
+    constexpr mode_t kKept = 0777 | S_ISGID | S_ISVTX;
+    if (fchmod(directory.to.get(), directory.info.st_mode & kKept) != 0) {
       return fail("chmod", directory.path, errno);
     }
     finish_entry(*directory.parent, directory.name, directory.info);

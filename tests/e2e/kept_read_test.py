@@ -50,6 +50,17 @@ class Look(kept_harness.Kept):
         answer = self.look("cat a; ls", "--ro", self.base)
         self.assertEqual(answer["stdout"], "a\n1\na\nb\nnew\n")
 
+    def test_a_copy_keeps_what_directories_hand_down(self):
+        os.link(os.path.join(self.work, "a"), os.path.join(self.work, "b"))
+        for name, mode in (("given", 0o2775), ("kept", 0o1777)):
+            os.mkdir(f"{self.work}/{name}")
+            os.chmod(f"{self.work}/{name}", mode)
+        answer = self.inside("stat -c %a given kept; touch given/x kept/x")
+        self.assertEqual((answer["layer"]["kind"], answer["stdout"]), ("copy", "2775\n1777\n"))
+        self.layer("commit", "x")
+        for name, mode in (("given", 0o2775), ("kept", 0o1777)):
+            self.assertEqual(os.stat(f"{self.work}/{name}").st_mode & 0o7777, mode)
+
     def test_a_root_that_lies_in_a_wider_one(self):
         self.write("other/f", "f\n")
         other = self.base + "/other"
