@@ -24,7 +24,7 @@ constexpr std::string_view kSetters[] = {"read",    "export",   "declare", "type
                                          "local",   "readonly", "mapfile", "readarray",
                                          "getopts", "unset",    "let",     "wait"};
 // What may run any of them.
-constexpr std::string_view kRunners[] = {"eval", "source", ".", "command", "builtin", "printf"};
+constexpr std::string_view kRunners[] = {"eval", "source", ".", "command", "builtin"};
 constexpr std::string_view kChangers[] = {"cd", "pushd", "popd"};
 
 template <std::size_t kSize>
@@ -483,13 +483,20 @@ void Parser::note_assigned(const SyntaxNode& node) {
     is_plain = plain_text(node.words[program], name) && !name.starts_with('-');
     if (name == "-v" || name == "-V") return;
   }
-  if (!is_plain || is_one_of(name, kRunners)) {
-    const bool formats = name == "printf" && node.words.size() > program + 1;
+  if (is_plain && name == "printf" && node.words.size() > program + 1) {
     std::string first;
-    if (formats && (plain_text(node.words[program + 1], first) || !first.empty()) &&
-        !first.starts_with("-v")) {
-      return;
+    const bool is_known = plain_text(node.words[program + 1], first);
+    if (!is_known && first.empty()) {
+      assigned.emplace_back(kEveryName);
+    } else if (first.starts_with("-v")) {
+      std::string variable = first.substr(2);
+      const bool is_next = variable.empty() && node.words.size() > program + 2;
+      const bool is_sure = is_next ? plain_text(node.words[program + 2], variable) : is_known;
+      assigned.push_back(is_sure ? variable.substr(0, variable.find('[')) : kEveryNameAnew);
     }
+    return;
+  }
+  if (!is_plain || is_one_of(name, kRunners)) {
     const bool reads_in = name == "source" || name == ".";
     if (reads_in && program + 1 < node.words.size() && names_kept_file(node.words[program + 1])) {
       return;
@@ -510,7 +517,7 @@ void Parser::note_assigned(const SyntaxNode& node) {
       // declare X="$y": the name is plain although the value is not.
       const std::size_t equals = word.find('=');
       if (equals == std::string::npos || !is_name(word.substr(0, equals))) {
-        assigned.emplace_back(kEveryName);
+        assigned.emplace_back(kEveryNameAnew);
         return;
       }
     }

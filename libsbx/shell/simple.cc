@@ -411,7 +411,9 @@ void Walker::apply_declaration(const std::vector<Field>& words) {
     } else if (!is_plain) {
       scope_.distrust(name);
     } else if (equals != std::string::npos) {
-      if (appends) {
+      // Outside a function `local` fails.
+      const bool fails = program == "local" && open_functions_.empty() && supposed_ == 0;
+      if (appends || fails) {
         scope_.forget(name);
       } else {
         scope_.set(name, {{text.substr(equals + 1)}, false});
