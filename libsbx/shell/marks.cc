@@ -14,12 +14,14 @@ namespace {
 constexpr std::string_view kTmpPath = "/tmp";
 constexpr char kEverything[] = {kStar, kDeep, kPicked, '/', '\0'};
 
-// A path of plain names, `./` taken off; nullopt: no such thing.
+// A path of plain names, `./` taken off; nullopt: no such thing. Nothing in it means more to a
+// shell that reads it once more.
 std::optional<std::string> plain_path(std::string_view text) {
   while (text.starts_with("./")) text.remove_prefix(2);
   while (text.size() > 1 && text.ends_with('/')) text.remove_suffix(1);
   if (text.empty() || text.front() == '-' || text.front() == '~') return std::nullopt;
-  if (text.find_first_of(" \t\n*?[\\") != std::string_view::npos || !is_bounded(text)) {
+  if (text.find_first_of(" \t\n*?[\\$`(){}<>|&;'\"") != std::string_view::npos ||
+      !is_bounded(text)) {
     return std::nullopt;
   }
   for (std::size_t i = 1; i < text.size(); ++i) {
