@@ -218,7 +218,8 @@ void Redactor::find_spans(std::string_view text, std::size_t own_end) {
   const std::size_t formats = secret_formats().size();
   if (counts_.empty()) counts_.resize(kFirstFormat + formats + rules_->patterns().size());
   spans_.clear();
-  key_in_text_ = key_is_reopened_ = false;
+  key_in_text_ = false;
+  if (!key_.is_open()) key_is_reopened_ = false;
   owed_from_ = std::string_view::npos;
   const bool has_escapes = text.find("\x1b[") != std::string_view::npos;
   if (has_escapes) {
@@ -228,9 +229,9 @@ void Redactor::find_spans(std::string_view text, std::size_t own_end) {
   const std::string_view plain = has_escapes ? std::string_view(plain_) : text;
   std::size_t from = 0;
   if (key_.is_open()) {
-    const bool replaced = key_rule_ == kContinuation;
     from = follow_private_key(plain, before_);
-    if (replaced && from > before_) {
+    const bool goes_on = !spans_.empty() && spans_.front().rule == kContinuation;
+    if (goes_on) {
       given_ += owed_.size();
       owed_.clear();
     }
