@@ -176,10 +176,20 @@ Result<std::vector<std::string>> shown_layers(const FilesystemProfile& filesyste
   return is_hidden ? std::vector{*real} : std::vector<std::string>();
 }
 
-// What later runs go by, the user's: what sbx keeps (layers, caches, trust), and profiles. Where a
-// root makes the place of it writable, the place is made first: what is not there cannot be
-// protected, only reported if the command makes it. In a home that is not there nothing is kept,
-// and nothing made.
+// What later runs go by, the user's: what sbx keeps (layers, caches, trust), and profiles.
+std::vector<std::string> own_places(const Environment& environment) {
+  std::vector<std::string> places = {state_directory(environment),
+                                     profile_search(environment).directories.front()};
+  // Without a home the user has no profiles: the first are the machine's.
+  std::erase_if(places, [](const std::string& path) {
+    return path.empty() || is_below(path, parent_of(kManagedDirectory));
+  });
+  return places;
+}
+
+// Those that a root makes writable. The place is made first: what is not there cannot be protected,
+// only reported if the command makes it. In a home that is not there nothing is kept, and nothing
+// made.
 Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesystem,
                                                 const Invocation& invocation) {
   const Environment& environment = invocation.environment;
@@ -196,10 +206,7 @@ Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesys
   const std::string home = lookup(environment, "HOME");
   std::string machine(parent_of(kManagedDirectory));
   std::vector<std::string> found;
-  for (const std::string& path :
-       {state_directory(environment), profile_search(environment).directories.front()}) {
-    // Without a home the user has no profiles: the first are the machine's.
-    if (path.empty() || is_below(path, machine)) continue;
+  for (const std::string& path : own_places(environment)) {
     // A link on the way that the command could make anew counts as well.
     const std::string start = real_start(path);
     if (!is_writable(start) && !is_within(start) && !is_writable(real_start(home))) continue;
@@ -416,6 +423,7 @@ Result<SessionOptions> make_session(const RunOptions& options, const Invocation&
   SBX_TRY(const std::vector<std::string> state,
           writable_state(policy.sandbox.filesystem, invocation));
   policy = with_own_files(std::move(policy), state);
+  policy = with_own_places(std::move(policy), own_places(environment));
   SBX_TRY(std::vector<std::string> tokens, shown_tokens(policy.sandbox.filesystem, invocation));
   policy = with_hidden(std::move(policy), std::move(tokens), kSessionPlaces);
   SBX_TRY(std::vector<std::string> layers, shown_layers(policy.sandbox.filesystem, invocation));

@@ -221,7 +221,9 @@ class Search {
     const bool has_maximum =
         std::any_of(maxima.begin(), maxima.end(),
                     [&](const PathMaximum& maximum) { return is_below(maximum.path, path); });
-    if (is_always_protected(policy_, path) || (moves_ && (has_root || has_maximum))) {
+    const bool is_ours =
+        c_.places.private_place(path).empty() && is_always_protected(policy_, path);
+    if (is_ours || (moves_ && (has_root || has_maximum))) {
       return add({path, "", "", false, true});
     }
     for (const Root& root : filesystem.roots) {

@@ -146,7 +146,7 @@ Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environmen
   }
   if (state.ok()) {
     // A run that could only read has made it.
-    if (layer->state_.roots.empty()) layer->choose_kind(roots, looks);
+    if (layer->state_.roots.empty() && !roots.empty()) layer->choose_kind(roots, looks);
     if (!roots.empty()) layer->remember(places);
     SBX_CHECK_OK(layer->add_roots(policy, roots, places));
   } else if (state.error().code != ErrorCode::kLayerNotFound) {

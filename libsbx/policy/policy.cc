@@ -362,10 +362,16 @@ Policy with_own_files(Policy policy, const std::vector<std::string>& paths) {
   return policy;
 }
 
+Policy with_own_places(Policy policy, std::vector<std::string> paths) {
+  policy.run.own_places = std::move(paths);
+  return policy;
+}
+
 bool is_always_protected(const Policy& policy, std::string_view path) {
-  const auto& own = policy.run.own_files;
-  const auto holds = [&](const std::string& file) { return is_below(path, file); };
-  if (std::any_of(own.begin(), own.end(), holds)) return true;
+  const auto holds = [&](const std::string& own) { return is_below(path, own); };
+  for (const auto* const all : {&policy.run.own_files, &policy.run.own_places}) {
+    if (std::any_of(all->begin(), all->end(), holds)) return true;
+  }
   const auto& roots = policy.sandbox.filesystem.roots;
   return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
     return root.access == Access::kReadWrite &&
@@ -468,7 +474,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
                 !context.repository.empty() && !is_shown(sandbox, context.repository),
                 std::move(withheld),
                 {},
-                std::move(managed_reach)};
+                std::move(managed_reach),
+                {}};
   for (ManagedFile& file : context.managed) {
     run.managed.push_back(std::move(file.mark));
     if (!file.audit.file.empty()) run.required_audit.push_back(file.audit.file);

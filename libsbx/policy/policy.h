@@ -120,6 +120,8 @@ struct RunPolicy : RunProfile {
   std::vector<Credential> withheld;
   std::vector<std::string> withheld_values;  // that their files hold
   std::vector<ManagedReach> managed_reach;
+  // What sbx keeps for the user, whether a root reaches it or not: no root makes it writable.
+  std::vector<std::string> own_places;
 };
 
 // Made by the functions below; nothing else changes one, which a test looks for.
@@ -169,6 +171,8 @@ Policy with_hidden(Policy policy, std::vector<std::string> paths, const std::str
 
 // The policy with more files that steer later runs.
 Policy with_own_files(Policy policy, const std::vector<std::string>& paths);
+// The policy with the user's places for what sbx keeps.
+Policy with_own_places(Policy policy, std::vector<std::string> paths);
 
 // What installed packages keep for all users: fonts found, formats made, what is installed.
 inline constexpr auto kStateOfPackages = std::to_array<std::string_view>(
@@ -183,8 +187,8 @@ inline constexpr std::string_view kProjectSettings = ".sbx";
 // With the caller's id behind it: the directory at the top of a mount that keeps layers there.
 inline constexpr std::string_view kLayersBeside = ".sbx-layers-";
 
-// What steers or records a run itself, `own_files` and such a directory in a writable root: no
-// profile lets it be written.
+// What steers or records a run itself, `own_files`, `own_places` and such a directory in a writable
+// root: no profile lets it be written.
 bool is_always_protected(const Policy& policy, std::string_view path);
 
 // The policy with what stands behind its rules and credentials; not for a policy without.

@@ -56,6 +56,10 @@ std::string file_grant(const LaunchPlan& plan, const Policy& policy, const std::
                        bool to_write) {
   const std::string shown = shown_as(plan, path);
   if (to_write && is_always_protected(policy, path)) return "";
+  // What sbx keeps for the user is nothing to work with.
+  const auto& kept = policy.run.own_places;
+  const auto holds = [&](const std::string& place) { return is_below(path, place); };
+  if (std::any_of(kept.begin(), kept.end(), holds)) return "";
   if (to_write && (shown == "protected" || is_protected_by_name(policy, path))) {
     return "remove it from filesystem.protect";
   }
