@@ -265,14 +265,26 @@ Status merge_base(KeptLayer& layer, const KeepPath& keep, const std::string& epo
   return kept.save(layer.store().epoch(epoch) + "/base");
 }
 
-// A copy of a copy: what was unchanged in the one is so in the other.
+// The tree as it really is now.
+Status copy_real(KeptLayer& layer, std::size_t root, const std::string& to, BaseRecords& records) {
+  TreeCopy copy;
+  copy.root = root;
+  return copy_tree(layer.state().roots[root], layer.store().part(to, root) + "/tree", copy,
+                   records);
+}
+
+// A copy of a copy: what was unchanged in the one is so in the other. A root that came to the layer
+// later has none there.
 Status copy_epoch(KeptLayer& layer, const std::string& from, const std::string& to) {
   BaseRecords was;
   was.load(layer.store().epoch(from) + "/base");
   BaseRecords is;
   for (std::size_t i = 0; i < layer.state().roots.size(); ++i) {
     const std::string source = layer.store().part(from, i) + "/tree";
-    if (access(source.c_str(), F_OK) != 0) continue;
+    if (access(source.c_str(), F_OK) != 0) {
+      SBX_CHECK_OK(copy_real(layer, i, to, is));
+      continue;
+    }
     BaseRecords made;
     TreeCopy copy;
     copy.root = i;
@@ -406,12 +418,8 @@ Status start_anew(KeptLayer& layer, const Epochs& below) {
       SBX_CHECK_OK(copy_epoch(layer, below.back(), live));
     } else {
       BaseRecords records;
-      for (std::size_t i = 0; i < state.roots.size(); ++i) {
-        TreeCopy copy;
-        copy.root = i;
-        SBX_CHECK_OK(
-            copy_tree(state.roots[i], layer.store().part(live, i) + "/tree", copy, records));
-      }
+      for (std::size_t i = 0; i < state.roots.size(); ++i)
+        SBX_CHECK_OK(copy_real(layer, i, live, records));
       SBX_CHECK_OK(records.save(layer.store().epoch(live) + "/base"));
     }
   }

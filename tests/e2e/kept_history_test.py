@@ -33,6 +33,34 @@ class History(Kept):
         self.assertEqual(self.inside("cat a; ls", "y")["stdout"], "2\na\ntwo\n")
         self.assertEqual(self.read("a"), "0\n")
 
+    def roots_since_a_checkpoint(self, kind):
+        """One that came to the layer after a checkpoint is as it really is, once the layer is back there."""
+        self.put("a", "a\n")
+        self.write("other/f", "f\n")
+        other = self.base + "/other"
+        self.inside("true", "x", "--profile", "readonly")  # no root at all
+        self.layer("checkpoint", "x", "none")
+        self.assertEqual(self.inside("echo 1 >> a")["layer"]["kind"], kind)
+        self.layer("checkpoint", "x", "one")
+        self.inside(f"echo 1 >> {other}/f; echo n > {other}/new", "x", "--rw", other)
+        for label, text in (("one", "a\n1\n"), ("none", "a\n")):
+            self.layer("rollback", "x", label)
+            answer = self.inside(f"cat a {other}/f; ls {other}", "x", "--rw", other)
+            self.assertEqual(answer["stdout"], text + "f\nf\n", label)
+        self.inside(f"echo 2 >> a; echo 2 >> {other}/f", "x", "--rw", other)
+        self.layer("commit", "x")
+        self.assertEqual(self.read("a"), "a\n2\n")
+        with open(other + "/f", encoding="utf-8") as file:
+            self.assertEqual(file.read(), "f\n2\n")
+
+    def test_roots_since_a_checkpoint(self):
+        self.roots_since_a_checkpoint("overlay")
+
+    def test_roots_since_a_checkpoint_of_a_copy(self):
+        self.put("one", "1\n")
+        os.link(self.work + "/one", self.work + "/other")
+        self.roots_since_a_checkpoint("copy")
+
     def test_a_checkpoint_since_a_commit_keeps_what_an_undo_takes_back(self):
         self.checkpoint_and_undo("overlay")
 
