@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -37,6 +38,11 @@ Node node_at(const std::string& path) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) return {path, NodeKind::kMissing, 0, 0};
   return {path, node_kind(info.st_mode), info.st_dev, info.st_ino};
+}
+
+bool lies_on_noexec(const std::string& path) {
+  struct statvfs info {};
+  return statvfs(path.c_str(), &info) == 0 && (info.f_flag & ST_NOEXEC) != 0;
 }
 
 Error look_failed(const char* call, const std::string& path, int error) {

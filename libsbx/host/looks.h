@@ -33,6 +33,8 @@ class Looks {
 NodeKind node_kind(mode_t mode);
 // Where a failure is of no matter: what cannot be looked at is not there for the command either.
 Node node_at(const std::string& path);
+// Whether the mount that it lies on says so.
+bool lies_on_noexec(const std::string& path);
 Error look_failed(const char* call, const std::string& path, int error);
 // A small regular file; nullopt when it is absent, larger than `max` or of another kind.
 std::optional<std::string> read_small_file(const std::string& path, std::size_t max);

@@ -3,7 +3,6 @@
 #include "host/view_roots.h"
 
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -120,15 +119,12 @@ class Roots {
     view_.roots.insert(view_.roots.end(), found.begin(), found.end());
   }
 
-  // What stands for a root where its writes are kept apart is a mount of its own.
+  // What stands for a root where writes are kept apart is a mount of its own, also where a run may
+  // only read what others wrote.
   void keep_noexec() {
     if (!policy_.sandbox.filesystem.overlay) return;
     for (ViewRoot& root : view_.roots) {
-      struct statvfs info {};
-      if (root.access == Access::kReadWrite && statvfs(root.path().c_str(), &info) == 0 &&
-          (info.f_flag & ST_NOEXEC) != 0) {
-        root.noexec = true;
-      }
+      if (root.access != Access::kNone && lies_on_noexec(root.path())) root.noexec = true;
     }
   }
 

@@ -142,6 +142,7 @@ void KeptLayer::add_seen_roots(View& view, const Policy& policy) const {
     if ((is_base && is_private(path)) || (holder != nullptr && holder->path() == path)) continue;
     ViewRoot root = holder == nullptr ? ViewRoot() : *holder;
     root.node = node_at(path);
+    root.noexec = root.noexec || lies_on_noexec(path);
     root.owner.reset();
     if (root.node.kind == NodeKind::kDirectory) seen.push_back(std::move(root));
   }

@@ -469,8 +469,8 @@ set -e
 mkdir "$PLACE/m"
 for work in "$PLACE/m/w" "$PLACE/work"; do
   mount -t tmpfs -o noexec none "${work%/w}"; mkdir -p "$work"; cd "$work"; cp /bin/true program
-  for flag in '' --overlay --layer=x; do
-    "$SBX_RUN" $flag -c './program 2> /dev/null; echo $?' > "$PLACE/run.json"; cat "$PLACE/run.json"; echo
+  for flags in '' --overlay --layer=x '--layer=x --profile=readonly' "--layer=x --profile=readonly --ro=$PLACE"; do
+    "$SBX_RUN" $flags -c './program 2> /dev/null; echo $?' > "$PLACE/run.json"; cat "$PLACE/run.json"; echo
   done
 done
 """
@@ -479,9 +479,9 @@ done
                               capture_output=True, timeout=harness.BOUND, check=False)
         self.assertEqual(done.returncode, 0, done)
         answers = [json.loads(line) for line in done.stdout.splitlines() if line]
-        self.assertEqual([answer["stdout"] for answer in answers], ["126\n"] * 6, answers)
+        self.assertEqual([answer["stdout"] for answer in answers], ["126\n"] * 10, answers)
         self.assertEqual([(answer["layer"] or {}).get("kind") for answer in answers],
-                         [None, None, "overlay", None, None, "copy"])
+                         [None, None, *["overlay"] * 3, None, None, *["copy"] * 3])
 
     def test_an_overlay_over_an_overlay(self):
         """As in a container: no upper directory can lie on one, so the layer is a copy."""
