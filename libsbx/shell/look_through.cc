@@ -32,7 +32,7 @@ Text text_behind(const Field& field, const Text& input) {
 // env -C: $PWD is where the shell is, not where the program runs.
 bool moves_its_program(const std::vector<Field>& words) {
   if (program_name(words[0]) != "env") return false;
-  Options options(words, "uCS", "unset chdir split-string");
+  Options options(words, kEnvLetters, kEnvNames);
   while (const auto option = options.next()) {
     if (option->name == "C" || option->name == "chdir") return true;
   }
@@ -54,7 +54,7 @@ void Walker::note_environment(const std::vector<Field>& words) {
   const auto program = program_name(words[0]);
   const bool is_env = program == "env";
   if (!is_env && program != "exec" && program != "export") return;
-  Options options(words, is_env ? "uCS" : "a", is_env ? " unset chdir split-string " : "");
+  Options options(words, is_env ? kEnvLetters : "a", is_env ? kEnvNames : "");
   while (const auto option = options.next()) {
     const std::string_view name = option->name;
     const bool unsets = name == "u" || name == "unset";

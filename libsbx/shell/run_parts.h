@@ -24,6 +24,10 @@ void add_text(Runs& runs, RunKind kind, std::string via, Field text, Fields argu
 // `value`, or a hole where it is so long that the words could grow beyond bounds by it.
 std::string fitting(const std::vector<Field>& words, std::string value);
 
+// Those of env that take a value, as for Options.
+inline constexpr std::string_view kEnvLetters = "uCS";
+inline constexpr std::string_view kEnvNames = " unset chdir split-string ";
+
 // Puts `value` in where `placeholder` stands in the words.
 void put_in(std::vector<Field>& words, const std::string& placeholder, std::string_view value);
 

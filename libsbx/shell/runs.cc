@@ -69,7 +69,7 @@ void split_string(const Field& word, std::string_view text, Fields& out) {
 }
 
 void add_env(const Fields& words, Runs& runs) {
-  Options options(words, "uCS", " unset chdir split-string ");
+  Options options(words, kEnvLetters, kEnvNames);
   Fields inner;
   while (const auto option = options.next()) {
     if ((option->name == "S" || option->name == "split-string") && option->value) {

@@ -26,7 +26,6 @@ constexpr Wrapper kWrappers[] = {
     {"doas", "uC", ""},
     {"dumb-init", "r", " rewrite "},
     {"eatmydata", "", ""},
-    {"env", "uC", " unset chdir ", 0, true},
     {"exec", "a", ""},
     {"faketime", "", "", 1},
     {"fakeroot", "lsifb", " lib faked save-file load-file "},

@@ -2,6 +2,7 @@
 // The measured table: hundreds of commands of both kinds, each with the verdict it must get.
 #include <gtest/gtest.h>
 
+#include "base/files.h"
 #include "guard/verdict_table.h"
 
 namespace sbx::guard {
@@ -28,6 +29,15 @@ TEST(VerdictTable, GivesEachCommandItsVerdict) {
   EXPECT_GE(total, 400);
   EXPECT_GE(counts["allow"], 150);
   EXPECT_GE(counts["ask"] + counts["deny"], 150);
+  // What the page says of the table.
+  const Result<std::string> page = read_file(SBX_SOURCE_DIR "/docs/commands.md", 1 << 20);
+  ASSERT_TRUE(page.ok());
+  for (const std::string& said :
+       {"holds " + std::to_string(total) + " commands",
+        std::to_string(counts["allow"]) + " that are allowed, " + std::to_string(counts["ask"]) +
+            " asked about, " + std::to_string(counts["deny"]) + " denied"}) {
+    EXPECT_NE(page.value().find(said), std::string::npos) << "docs/commands.md: " << said;
+  }
 }
 
 }  // namespace
